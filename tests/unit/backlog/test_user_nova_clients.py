@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done in the names of users, where some or all cannot be asked."""
+"""Tests of calls in the name of users, some or all of which fail."""
 
 import types
 import unittest
@@ -21,7 +21,7 @@ from tests.unit.core.backlog import base
 
 
 class Keystone:
-    """Fails for some trusts; counts whom it was asked for."""
+    """Keystone that fails for some trusts and counts calls."""
 
     def __init__(self):
         self.fails = set()
@@ -59,9 +59,9 @@ class UsersTestCase(unittest.TestCase):
 
 
 class TestWhose(UsersTestCase):
-    """Whether it is one user for whom nobody can be asked, or all."""
+    """Tests that distinguish failures for one user and for all."""
 
-    def test_one_for_whom_keystone_fails(self):
+    def test_keystone_fails_for_one_user(self):
         self.keystone.fails.add('t1')
         for call in (lambda: self.users.nova(base.request()),
                      lambda: self.users.delete(base.request(), ['s']),
@@ -69,7 +69,7 @@ class TestWhose(UsersTestCase):
             self.assertRaisesRegex(user_nova_clients.UserUnavailable, '500',
                                    call)
 
-    def test_one_without_an_endpoint(self):
+    def test_a_user_without_an_endpoint(self):
         self.nova.check.side_effect = nova_api.NovaError('no endpoint')
         self.assertRaisesRegex(user_nova_clients.UserUnavailable,
                                'no endpoint',
@@ -90,12 +90,12 @@ class TestWhose(UsersTestCase):
         self.users.limits(base.request())
         self.assertEqual([60, 5], self.timeouts_s)
 
-    def test_all(self):
+    def test_keystone_fails_for_all_users(self):
         self.keystone.away = True
         self.assertRaisesRegex(keystone_trusts.KeystoneUnavailable, 'away',
                                self.users.nova, base.request())
 
-    def test_who_may_not_any_more(self):
+    def test_a_trust_that_is_gone(self):
         self.keystone.session = mock.Mock(
             side_effect=keystone_trusts.TrustGone('no'))
         self.assertRaises(keystone_trusts.TrustGone, self.users.nova,
@@ -143,13 +143,13 @@ class TestClosing(UsersTestCase):
         self.keystone.away = True
         self.assertEqual(['t0'], self.close())
 
-    def test_one_for_whom_keystone_fails(self):
+    def test_a_failing_trust_does_not_stop_others(self):
         self.keystone.fails.add('t3')
         self.assertEqual(20, len(self.close()))
         self.assertEqual(['t3'], self.close())
 
-    def test_each_has_its_turn(self):
-        """Those for whom it fails take time, and that is bounded."""
+    def test_failing_trusts_take_turns(self):
+        """The time for failing trusts is limited."""
         self.keystone.fails.update(f't{number}' for number in range(12))
         self.assertEqual([f't{number}' for number in range(5)], self.close())
         self.assertEqual([f't{number}' for number in range(5, 10)],
@@ -159,7 +159,7 @@ class TestClosing(UsersTestCase):
              't0', 't1', 't2'], self.close())
         self.assertEqual(['t3', 't4', 't5', 't6', 't7'], self.close())
 
-    def test_who_fails_again_and_again_is_asked_for_less_often(self):
+    def test_a_failing_trust_is_retried_less_often(self):
         self.keystone.fails.add('t3')
         looks = [look for look in range(200) if 't3' in self.close()]
         self.assertEqual([0, 1, 3, 7, 15, 31, 63, 127, 191], looks)
@@ -167,14 +167,14 @@ class TestClosing(UsersTestCase):
         self.assertIn(['t3'], [self.close() for _look in range(64)])
         self.assertEqual([], self.requests)
 
-    def test_nobody_is_left_alone_since_keystone_was_away(self):
+    def test_all_trusts_are_retried_once_keystone_is_back(self):
         self.keystone.away = True
         for _look in range(50):
             self.close()
         self.keystone.away = False
         self.assertEqual(20, len(self.close()))
 
-    def test_how_many_are_left_is_told(self):
+    def test_the_number_of_remaining_trusts_is_reported(self):
         self.keystone.fails.update(('t3', 't7'))
         self.close()
         self.assertEqual(2, self.left)
@@ -202,7 +202,7 @@ class TestLeftovers(unittest.TestCase):
         self.used = set()
 
     def clear(self):
-        """How many are left, as it is told."""
+        """Return the reported number of remaining trusts."""
         gone = set()
         with mock.patch.object(
                 backlog_store, 'trusts', return_value=self.used), \
@@ -215,14 +215,14 @@ class TestLeftovers(unittest.TestCase):
         return told
 
     def test_the_trust_of_another_request_stays(self):
-        """To the second it may expire when a leftover would."""
+        """It may expire in the same second as an orphaned trust."""
         self.used = {'b00'}
         self.begun = self.begun[:2]
         with mock.patch.object(self.keystone, 'delete') as delete:
             self.clear()
         delete.assert_called_once_with('b01')
 
-    def test_those_behind_ten_that_fail_have_their_turn(self):
+    def test_trusts_behind_failing_ones_have_their_turn(self):
         self.begun = self.begun[:30]
         self.keystone.fails.update(item.uuid for item in self.begun[:15])
         told = [self.clear() for _look in range(6)]
@@ -230,7 +230,7 @@ class TestLeftovers(unittest.TestCase):
                          [item.uuid for item in self.begun])
         self.assertEqual(15, told[-1])
 
-    def test_some_at_a_time(self):
+    def test_a_limited_number_of_trusts_is_deleted_at_a_time(self):
         self.assertEqual([70, 20, 0, 0], [self.clear() for _ in range(4)])
         # Once a look, and not where nothing is left.
         self.assertEqual(3, self.keystone.list.call_count)

@@ -38,13 +38,13 @@ groups = st.builds(headroom_account.HostGroup, st.just('group'), wishes, hosts)
 
 class TestParse(unittest.TestCase):
 
-    def test_good(self) -> None:
+    def test_valid_texts(self) -> None:
         self.assertEqual({}, headroom_account.parse(' '))
         self.assertEqual(
             {'VCPU': (10, True), 'MEMORY_MB': (64, False)},
             headroom_account.parse('VCPU:10%, MEMORY_MB:64'))
 
-    def test_bad(self) -> None:
+    def test_invalid_texts(self) -> None:
         for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5',
                      'VCPU:5%%', 'VCPU:\u00b2'):
             with self.assertRaisesRegex(ValueError, 'headroom is CLASS'):
@@ -52,7 +52,7 @@ class TestParse(unittest.TestCase):
 
     @support.LAW
     @given(wishes)
-    def test_comes_back_as_it_was_written(
+    def test_format_is_the_inverse_of_parse(
             self, wanted: dict[str, tuple[int, bool]]) -> None:
         text = ', '.join(f'{name}:{amount}{"%" if percent else ""}'
                          for name, (amount, percent) in wanted.items())
@@ -72,7 +72,7 @@ class TestGroup(unittest.TestCase):
 
     @support.LAW
     @given(groups)
-    def test_no_more_is_missing_than_there_is(
+    def test_missing_amounts_are_bounded(
             self, group: headroom_account.HostGroup) -> None:
         missing = group.missing({})
         for name, left in group.spare().items():
@@ -81,7 +81,7 @@ class TestGroup(unittest.TestCase):
 
     @support.LAW
     @given(groups, amounts)
-    def test_what_is_being_freed_is_not_missing(
+    def test_capacity_being_freed_reduces_missing_amounts(
             self, group: headroom_account.HostGroup,
             freeing: dict[str, int]) -> None:
         before, after = group.missing({}), group.missing(freeing)
@@ -92,7 +92,7 @@ class TestGroup(unittest.TestCase):
 
 
 class TestTrees(unittest.TestCase):
-    """Hosts that have what is wanted below their own provider."""
+    """Hosts with resources on nested providers."""
 
     def tree(self, name: str, taken: int) -> list[Provider]:
         share = dataclasses.replace(
@@ -105,14 +105,14 @@ class TestTrees(unittest.TestCase):
                 parent_uuid=name) for number in range(2)),
             share]
 
-    def test_whole(self) -> None:
+    def test_merge_tree_adds_up_providers(self) -> None:
         found = headroom_account.merge_tree(self.tree('a', 1))
         self.assertEqual('a', found.uuid)
         self.assertEqual({'VCPU': 3, 'GPU': 1}, headroom_account.free(found))
         self.assertEqual({'somebody': {'VCPU': 1, 'GPU': 1}},
                          found.allocations)
 
-    def test_what_is_taken_below_a_host_counts(self) -> None:
+    def test_claims_on_nested_providers_count(self) -> None:
         group = headroom_account.HostGroup(
             'group', {'GPU': (1, False)},
             {'a': headroom_account.merge_tree(self.tree('a', 0))},
@@ -123,7 +123,7 @@ class TestTrees(unittest.TestCase):
                                              'a': {'VCPU': 1}}))
         self.assertTrue(account.lacks({'a0': {'GPU': 1}}))
 
-    def test_only_some_classes_are_below(self) -> None:
+    def test_needs_tree_for_classes_of_nested_providers(self) -> None:
         self.assertFalse(headroom_account.needs_tree({'VCPU', 'MEMORY_MB'}))
         self.assertTrue(headroom_account.needs_tree({'VCPU', 'GPU'}))
 
@@ -143,12 +143,12 @@ class TestLedger(unittest.TestCase):
 
     def check(self, account: headroom_account.HeadroomAccount, spare: int,
               name: str = 'a') -> None:
-        """So much, and no more, is to spare around a host."""
+        """Check how much can be spared around a host."""
         for amount, expected in ((spare, False), (spare + 1, True)):
             self.assertIs(expected, account.lacks(
                 {name: {'VCPU': amount, 'DISK_GB': 99}}))
 
-    def test_what_asks_for_nothing_is_in_nobodys_way(self) -> None:
+    def test_a_claim_without_resources_never_lacks(self) -> None:
         account = headroom_account.HeadroomAccount([self.one(wanted=9)])
         self.assertTrue(account.lacks({'a': {'VCPU': 1}}))
         self.assertFalse(account.lacks({'a': {'VCPU': 0}}))
@@ -170,7 +170,7 @@ class TestLedger(unittest.TestCase):
         self.assertTrue(account.lacks({'b': {'VCPU': 1}, 'a': {'VCPU': 1}}))
         self.assertFalse(account.lacks({'b': {'VCPU': 1}}))
 
-    def test_what_was_taken_since_a_reading_began(self) -> None:
+    def test_claims_since_the_reading_began_count(self) -> None:
         account = headroom_account.HeadroomAccount([self.one()])
         account.take(self.claim(1, 'b', done_at=5))
         self.check(account, 1)
@@ -180,7 +180,7 @@ class TestLedger(unittest.TestCase):
         account.read([self.one()], 6)
         self.check(account, 2)
 
-    def test_a_reading_may_miss_what_is_being_claimed(self) -> None:
+    def test_a_reading_may_miss_a_claim_in_progress(self) -> None:
         account = headroom_account.HeadroomAccount([self.one()])
         claim = self.claim(2)
         account.take(claim)
@@ -190,7 +190,7 @@ class TestLedger(unittest.TestCase):
         account.read([self.one(used=2)], 10)
         self.check(account, 4)
 
-    def test_what_is_given_back_during_a_reading(self) -> None:
+    def test_a_claim_released_during_a_reading(self) -> None:
         account = headroom_account.HeadroomAccount([self.one()])
         claim = self.claim(2)
         account.take(claim)
@@ -208,8 +208,8 @@ class TestLedger(unittest.TestCase):
         account.take(self.claim(2))
         self.assertFalse(account.has_room({'VCPU': 1}))
 
-    def test_how_many_have_room(self) -> None:
-        """Two of five free VCPUs are to spare, on whichever host."""
+    def test_count_is_bounded_by_the_headroom(self) -> None:
+        """Two of five free VCPUs can be spared, on any host."""
         account = headroom_account.HeadroomAccount([self.one()])
         self.assertEqual({'a': 1, 'b': 1, 'c': 7}, account.count(
             {'VCPU': 1, 'DISK_GB': 99}, {'c': 7, 'b': 5, 'a': 1}))
@@ -224,7 +224,7 @@ class TestLedger(unittest.TestCase):
     @support.LAW
     @given(st.lists(groups, max_size=3), amounts,
            st.dictionaries(st.sampled_from('abcd'), st.integers(0, 9)))
-    def test_so_many_can_be_placed_one_by_one(
+    def test_count_agrees_with_placing_one_by_one(
         self, found: list[headroom_account.HostGroup], wanted: dict[str, int],
         most: dict[str, int]) -> None:
         account = headroom_account.HeadroomAccount(found)
@@ -236,14 +236,14 @@ class TestLedger(unittest.TestCase):
                 placed += 1
             self.assertEqual(placed, counts[name])
 
-    def test_without_headroom_there_is_room(self) -> None:
+    def test_has_room_without_headroom(self) -> None:
         self.assertTrue(
             headroom_account.HeadroomAccount().has_room({'VCPU': 99}))
 
     @support.LAW
     @given(st.lists(groups, max_size=3), st.sampled_from('abcd'), amounts,
            amounts)
-    def test_what_is_given_back_was_not_taken(
+    def test_a_released_claim_has_no_effect(
             self, found: list[headroom_account.HostGroup], name: str,
             taken: dict[str, int], wanted: dict[str, int]) -> None:
         account = headroom_account.HeadroomAccount(found)

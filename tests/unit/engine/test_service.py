@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of several engines acts, and what one engine runs."""
+"""Tests of the election of the leader and of an engine's tasks."""
 
 import concurrent.futures
 from unittest import mock
@@ -28,7 +28,7 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         return self.first.holds(), self.second.holds()
 
     def pass_time(self, seconds):
-        """It passes for the engines and for the database."""
+        """Advance the clocks of the engines and of the database."""
         self.now += seconds
         self.pass_in_database(seconds)
 
@@ -40,21 +40,21 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         return mock.patch.object(decision_owners, name,
                                  side_effect=db_exc.DBConnectionError)
 
-    def test_one_leads_until_it_leaves(self):
+    def test_an_engine_leads_until_it_closes(self):
         self.assertEqual((True, False), self.holds())
         self.assertEqual((True, False), self.holds())
         self.first.close()
         self.assertTrue(self.second.holds())
         self.assertFalse(self.first.holds())
 
-    def test_it_leads_for_as_long_as_it_is_renewed(self):
+    def test_an_engine_leads_while_its_lease_is_renewed(self):
         self.assertTrue(self.first.holds())
         for _ in range(5):
             self.pass_time(LEASE_S - 5)
             self.renew()
             self.assertEqual((True, False), self.holds())
 
-    def test_one_that_dies_is_replaced_once_its_lease_is_over(self):
+    def test_a_dead_leader_is_replaced_after_its_lease(self):
         self.assertTrue(self.first.holds())
         self.pass_time(LEASE_S - 5)
         self.owners[1].renew()
@@ -62,7 +62,7 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.pass_time(6)
         self.assertTrue(self.second.holds())
 
-    def test_one_that_dies_on_this_host_is_replaced_at_once(self):
+    def test_a_dead_leader_of_this_host_is_replaced_at_once(self):
         neighbour = self.make('state0', 'host0')
         self.assertTrue(self.first.holds())
         # As the kernel does with the files of a process that has ended.
@@ -70,7 +70,7 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.assertFalse(self.second.holds())
         self.assertTrue(service.Leadership(self.db, neighbour).holds())
 
-    def test_one_that_was_paused_does_not_act_when_it_goes_on(self):
+    def test_a_leader_that_stood_still_does_not_act_after_that(self):
         self.assertTrue(self.first.holds())
         self.pass_time(LEASE_S - 1)
         self.owners[1].renew()
@@ -80,22 +80,22 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.renew()
         self.assertEqual((False, True), self.holds())
 
-    def test_one_that_was_paused_and_not_replaced_leads_on(self):
-        """Under a new name, since its lease ran out."""
+    def test_a_leader_that_stood_still_and_was_not_replaced_leads(self):
+        """It has a new name, since its lease expired."""
         self.assertTrue(self.first.holds())
         old = self.owners[0].name
         self.pass_time(LEASE_S + 1)
         self.assertEqual((True, False), self.holds())
         self.assertNotEqual(old, self.owners[0].name)
 
-    def test_one_that_cannot_be_renewed_stops_before_it_is_replaced(self):
+    def test_a_leader_that_cannot_renew_stops_before_it_is_replaced(self):
         self.assertTrue(self.first.holds())
         self.now += LEASE_S
         with self.away('add'):
             self.assertFalse(self.first.holds())
 
-    def test_the_clock_of_the_database_goes_forth_and_back(self):
-        """One leads at any time, whatever the engines' clocks say."""
+    def test_the_clock_of_the_database_jumps(self):
+        """At any time one engine leads, whatever the engines' clocks are."""
         self.assertTrue(self.first.holds())
         self.pass_in_database(3600)
         self.owners[1].renew()
@@ -105,8 +105,7 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.renew()
         self.assertEqual((False, True), self.holds())
 
-    def test_one_is_the_fastest(self):
-        """Of two that see at once that nobody leads."""
+    def test_one_of_two_simultaneous_candidates_leads(self):
         seen = decision_owners.get_leader(self.db)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             won = list(pool.map(
@@ -116,8 +115,8 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.assertEqual(f'host{won.index(True)}',
                          decision_owners.get_leader(self.db))
 
-    def test_two_threads_of_one_engine_ask_at_once(self):
-        """Both are told that it leads, whichever was the first."""
+    def test_two_threads_of_one_engine_ask_simultaneously(self):
+        """Both learn that it leads, in either order."""
         self.assertTrue(self.first.holds())
         leader = decision_owners.get_leader(self.db)
         for engine, holds in (self.first, True), (self.second, False):
@@ -125,7 +124,7 @@ class TestLeadership(test_process_owner.OwnerTestCase):
                                    side_effect=['', leader]):
                 self.assertIs(holds, engine.holds())
 
-    def test_nobody_acts_without_the_database(self):
+    def test_no_engine_leads_without_the_database(self):
         self.assertTrue(self.first.holds())
         with self.away(), self.assertLogs(
                 'nova_preempt.engine.service', 'WARNING') as logs:
@@ -135,8 +134,8 @@ class TestLeadership(test_process_owner.OwnerTestCase):
         self.assertEqual(2, len(logs.output))
         self.assertEqual((True, False), self.holds())
 
-    def test_whatever_fails_nobody_acts(self):
-        """As a disk that is full: the thread that asks goes on."""
+    def test_no_engine_leads_after_an_unexpected_error(self):
+        """For example a full disk; the asking thread goes on."""
         with (mock.patch.object(self.owners[0], 'get_leases',
                                 side_effect=OSError('no space')),
               self.assertLogs('nova_preempt.engine.service', 'WARNING')):
@@ -165,12 +164,12 @@ class TestEngine(testtools.TestCase):
             parts, mock.Mock(threads=1, interval_s=3600), mock.Mock(),
             leadership, mock.Mock(), mock.Mock(works=()), mock.Mock(works=()))
 
-    def test_nothing_of_a_round_waits_for_the_audit(self):
-        """It waits for a cell that hangs, which takes a minute."""
+    def test_the_audit_is_the_last_task_of_a_round(self):
+        """It may wait a minute for a cell that hangs."""
         name, _work, _pause_s = self.make(mock.Mock()).rounds.tasks[-1]
         self.assertEqual('Janitor.clean', name)
 
-    def test_who_stops_lets_another_one_act(self):
+    def test_an_engine_that_stops_resigns(self):
         leadership = mock.Mock()
         engine = self.make(leadership)
         # They are tested on their own.

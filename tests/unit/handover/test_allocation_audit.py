@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is seen to lack an allocation, and what it should have."""
+"""Tests of missing allocations and of the expected ones."""
 
 import dataclasses
 import datetime
@@ -44,16 +44,16 @@ class TestWithoutAllocation(unittest.TestCase):
         return [problem.kind for problem in allocation_audit.Audit(
             listed, view, known, dict, 60).look()]
 
-    def test_one_that_runs(self):
+    def test_a_running_server_without_allocation(self):
         self.assertEqual([allocation_audit.NO_ALLOCATION], self.found())
 
-    def test_not_one_that_is_not_to_stay(self):
-        """Its compute service died before Nova's record had no host."""
+    def test_a_server_that_leaves_is_no_problem(self):
+        """Its record may still have a host if its compute died."""
         for vm_state in 'soft-delete', 'shelved_offloaded', 'deleted':
             self.assertEqual([], self.found(vm_state=vm_state))
         self.assertEqual([], self.found(task_state='migrating'))
 
-    def test_what_was_stopped_to_give_way_and_started_again(self):
+    def test_a_stopped_victim_that_was_started_again(self):
         self.assertEqual([], self.found(['a'], vm_state='stopped'))
         for vm_state in 'active', 'paused', 'rescued':
             self.assertEqual([allocation_audit.NO_ALLOCATION],
@@ -61,7 +61,7 @@ class TestWithoutAllocation(unittest.TestCase):
 
 
 class TestWithoutSpace(unittest.TestCase):
-    """A claim whose space is with nobody, as after an audit of Nova's."""
+    """A claim whose allocation is gone, as after an audit by Nova."""
 
     def found(self, holders, status=decisions.CLAIMED,
               later=decisions.CLAIMED):
@@ -82,20 +82,20 @@ class TestWithoutSpace(unittest.TestCase):
                     claimed, status=later)}), dict, 60)
         return [(problem.kind, problem.uuid) for problem in made.look()]
 
-    def test_nobody_has_it(self):
+    def test_a_claim_without_allocation(self):
         self.assertEqual([(allocation_audit.NO_SPACE, 'd')], self.found(''))
 
-    def test_it_is_held_or_handed_over(self):
+    def test_a_claim_held_by_a_stand_in_or_the_server(self):
         self.assertEqual([], self.found('i'))
         self.assertEqual([], self.found('s'))
 
-    def test_it_is_not_claimed_yet_or_taken_back(self):
+    def test_no_claim_before_or_after_the_decision(self):
         self.assertEqual([], self.found('', status=decisions.INTENT))
         self.assertEqual([], self.found('', later=decisions.ROLLED_BACK))
 
 
 class TestInvariants(unittest.TestCase):
-    """What breaks the invariants of the core."""
+    """Tests of breaches of the core's invariants."""
 
     def found(self, inventories=None, allocations=None, victims=()):
         root = types.SimpleNamespace(uuid='p', root_uuid='p', name='h')
@@ -154,15 +154,15 @@ class TestOpenDecisions(unittest.TestCase):
         with mock.patch('oslo_utils.timeutils.utcnow', return_value=NOW):
             return [problem.text for problem in made.look()]
 
-    def test_nobody_works_on_it(self):
+    def test_a_decision_without_progress(self):
         self.assertIn('nobody has worked on it for 60 s',
                       self.found(decisions.ROLLING_BACK, 0, 60)[0])
 
-    def test_its_notice_may_take_long(self):
+    def test_a_long_notice_is_no_problem(self):
         self.assertEqual([], self.found(decisions.CLAIMED, 9))
 
-    def test_it_is_rolled_back_for_ever(self):
-        """By a process that lives, and waits for a task in Nova."""
+    def test_a_roll_back_without_end(self):
+        """Its process is alive and waits for a task in Nova."""
         # The space of an intent may have been taken, or not.
         for status in decisions.INTENT, decisions.ROLLING_BACK:
             self.assertEqual([], self.found(status, 0.9))
@@ -171,7 +171,7 @@ class TestOpenDecisions(unittest.TestCase):
 
 
 class TestExpected(unittest.TestCase):
-    """One was seen on node h of host h."""
+    """Tests of a server that was seen on node h of host h."""
 
     def setUp(self):
         super().setUp()
@@ -196,17 +196,17 @@ class TestExpected(unittest.TestCase):
             types.SimpleNamespace(uuid='c', identity='c'),
             test_expiry.server('a'))
 
-    def test_there(self):
+    def test_expected_allocation_of_a_server_on_its_host(self):
         self.assertEqual(({'VCPU': 1}, 'p', {}), self.expected())
 
-    def test_not_there_to_stay_any_more(self):
+    def test_no_expected_allocation_of_a_server_that_leaves(self):
         for name, value in (('host', 'other'), ('node', 'other'),
                             ('host', None), ('task_state', 'migrating'),
                             ('vm_state', 'shelved_offloaded')):
             with mock.patch.object(self.instance, name, value):
                 self.assertRaises(instances.ServerNotOnHost, self.expected)
 
-    def test_it_gets_nothing_where_it_was(self):
+    def test_a_moved_server_gets_no_allocation_on_its_old_host(self):
         clients = mock.Mock(**{'get_cells.return_value': {
             'c': types.SimpleNamespace(uuid='c', identity='c')}})
         clients.placement.get_consumer.return_value = placement_api.Consumer(
@@ -236,7 +236,7 @@ class TestCellAway(unittest.TestCase):
                                   return_value={})):
             return made._known(['a', 'b'])[0]
 
-    def test_nobody_is_without_a_server_who_may_be_there(self):
+    def test_consumers_of_an_unreadable_cell_are_known(self):
         away = cell_calls.CellAway(cell='c', limit=1)
         self.assertEqual({'a'}, self.known([[A]], [[]]))
         for servers, migrations in (([[A], away], [[], []]),

@@ -47,7 +47,7 @@ class TestOrphans(unittest.TestCase):
                                         working_on=working_on, leases=leases,
                                         timeout_s=60)
 
-    def test_ours_is_one_once_no_thread_works_on_it(self):
+    def test_our_decision_is_an_orphan_if_no_thread_works_on_it(self):
         self.assertTrue(self.is_orphan('me', me=True))
         self.assertFalse(self.is_orphan('me', 1e6, {'d'}, me=False))
 
@@ -86,7 +86,7 @@ class OwnerTestCase(unittest.TestCase):
         return made
 
     def pass_in_database(self, seconds):
-        """Its clock goes on by so much; here all leases are older instead."""
+        """Age all leases, as if the database's clock advanced."""
         row = models.Owner
         for name, expires_at in self.db.read(sa.select(
                 row.name, row.expires_at)):
@@ -111,7 +111,7 @@ class TestOwner(OwnerTestCase):
                          first.get_leases())
 
     def test_same_host_and_another_state_path(self):
-        """As in containers: neither takes the other one for dead."""
+        """In containers neither counts the other as dead."""
         first, second = self.make('one'), self.make('two')
         self.assertTrue(first.get_leases()[second.name])
         self.assertTrue(second.get_leases()[first.name])
@@ -133,8 +133,8 @@ class TestOwner(OwnerTestCase):
         self.assertTrue(second.keeps([decision]))
         self.assertTrue(first.get_leases()[second.name])
 
-    def test_one_that_ran_out_is_never_renewed(self):
-        """Whatever its owner's clock says: others have taken over."""
+    def test_an_expired_lease_is_never_renewed(self):
+        """Other processes may have taken over."""
         mine = self.make()
         old = mine.name
         decision = self.decide(old)
@@ -145,7 +145,7 @@ class TestOwner(OwnerTestCase):
         self.assertFalse(mine.keeps([decision]))
         self.assertEqual({old: False, mine.name: True}, mine.get_leases())
 
-    def test_nothing_is_kept_once_it_may_have_run_out(self):
+    def test_no_decision_is_kept_after_the_lease_may_have_expired(self):
         mine = self.make()
         decision = self.decide(mine.name)
         self.now += LEASE_S - 3
@@ -153,7 +153,7 @@ class TestOwner(OwnerTestCase):
         self.now += 1
         self.assertFalse(mine.keeps([decision]))
 
-    def test_what_is_written_has_a_lease(self):
+    def test_acquire_returns_a_name_with_a_lease(self):
         mine = self.make()
         self.assertEqual(mine.name, mine.acquire())
         old = mine.name
@@ -161,7 +161,7 @@ class TestOwner(OwnerTestCase):
         self.assertNotEqual(old, mine.acquire())
         self.assertTrue(mine.keeps([self.decide(mine.name)]))
 
-    def test_a_sign_of_life_is_one_for_all_it_works_on(self):
+    def test_one_renewal_serves_all_decisions(self):
         mine, other = self.make(), self.make()
         for uuid, name in (('d1', mine.name), ('d2', mine.name),
                            ('d3', other.name)):
@@ -175,12 +175,12 @@ class TestOwner(OwnerTestCase):
             {decision.uuid: age_s < 3600 for decision, age_s
              in self.decisions.get_open_decisions()})
 
-    def test_closed_others_need_not_wait(self):
+    def test_a_closed_owner_is_replaced_without_waiting(self):
         first, second = self.make(), self.make()
         second.close()
         self.assertFalse(first.get_leases()[second.name])
 
-    def test_rows_of_the_dead_go_in_the_end(self):
+    def test_rows_of_dead_processes_are_deleted(self):
         first = self.make()
         self.pass_in_database(2 * 86_400)
         second = self.make()
@@ -204,8 +204,8 @@ class TestOwner(OwnerTestCase):
 
 class TestLockFiles(OwnerTestCase):
 
-    def test_dead_once_killed(self):
-        """It is so at once, without waiting for its lease."""
+    def test_a_killed_process_is_dead_at_once(self):
+        """Without waiting for the end of its lease."""
         state = os.path.join(self.directory, 'state')
         with subprocess.Popen(
                 [sys.executable, '-c', CHILD, state],
@@ -244,7 +244,7 @@ class TestLockFiles(OwnerTestCase):
         """The directory may be shared, and its locks may be not."""
         self.assertEqual([], self.find_dead(self.leave('that')))
 
-    def test_a_machine_that_nobody_knows_proves_nothing(self):
+    def test_an_unknown_machine_proves_nothing(self):
         self.assertEqual([], self.find_dead(self.leave(''), ''))
 
     def test_a_file_that_says_nothing(self):
@@ -255,7 +255,7 @@ class TestLockFiles(OwnerTestCase):
 
 
 class TestHeartbeat(OwnerTestCase):
-    """A database that is away for less than the lease changes nothing."""
+    """A database that is down for less than the lease changes nothing."""
 
     def setUp(self):
         super().setUp()
@@ -271,7 +271,7 @@ class TestHeartbeat(OwnerTestCase):
             while self.now < until:
                 self.now += self.heart.beat()
 
-    def test_goes_on_trying_until_the_lease_has_run_out(self):
+    def test_renewals_are_tried_until_the_lease_expires(self):
         decision = self.decide(self.owner.name)
         self.beat(30)
         self.beat(LEASE_S - 15, away=True)
@@ -281,7 +281,7 @@ class TestHeartbeat(OwnerTestCase):
         self.beat(LEASE_S, away=True)
         self.assertFalse(self.owner.keeps([decision]))
 
-    def test_begins_anew_once_the_database_is_back(self):
+    def test_a_new_lease_begins_once_the_database_is_back(self):
         self.beat(LEASE_S * 2, away=True)
         old = self.owner.name
         with mock.patch.object(decision_owners, 'add',
@@ -291,7 +291,7 @@ class TestHeartbeat(OwnerTestCase):
         self.beat(5)
         self.assertTrue(self.owner.keeps([self.decide(self.owner.name)]))
 
-    def test_several_signs_a_lease(self):
+    def test_a_lease_is_renewed_several_times(self):
         self.assertEqual(10, self.heart.beat())
 
     def test_in_a_thread(self):
@@ -304,7 +304,7 @@ class TestHeartbeat(OwnerTestCase):
 
 
 class TestRecovery(OwnerTestCase):
-    """Who is taken over, and who is not."""
+    """Tests of decisions that are taken over."""
 
     def setUp(self):
         super().setUp()
@@ -321,7 +321,7 @@ class TestRecovery(OwnerTestCase):
             types.SimpleNamespace(), self.active)
 
     def test_two_containers_leave_each_other_alone(self):
-        """The same [DEFAULT]host, and each with a state path of its own."""
+        """They have the same [DEFAULT]host and different state paths."""
         first, second = self.make('one'), self.make('two')
         self.decide(first.name, 'd1')
         self.decide(second.name, 'd2')
@@ -329,8 +329,8 @@ class TestRecovery(OwnerTestCase):
         self.assertEqual(0, self.recovery(first).repair())
         self.assertEqual(0, self.recovery(second).repair())
 
-    def test_what_waits_for_a_thread_is_not_left_behind(self):
-        """Its process is alive, whether or not anybody works on it."""
+    def test_a_decision_that_waits_for_a_thread_is_no_orphan(self):
+        """Its process is alive."""
         waiting, other = self.make('one'), self.make('two')
         self.decide(waiting.name)
         heart = process_owner.Heartbeat(waiting)
@@ -340,7 +340,7 @@ class TestRecovery(OwnerTestCase):
             heart.beat()
         self.assertEqual(0, self.recovery(other).repair())
 
-    def test_of_a_dead_one(self):
+    def test_a_decision_of_a_dead_process_is_taken_over(self):
         dead, other = self.make('one'), self.make('two')
         self.decide(dead.name)
         self.pass_in_database(LEASE_S + 1)
@@ -350,8 +350,8 @@ class TestRecovery(OwnerTestCase):
         self.assertEqual(decisions.ROLLED_BACK,
                          self.decisions.get_decision('d1').status)
 
-    def test_space_goes_back_under_the_project_that_it_was_under(self):
-        """Which may be one that is there for the allocations alone."""
+    def test_allocations_return_to_their_project(self):
+        """The project may be one for allocations only."""
         had = {'p': {'resources': {'VCPU': 2}}}
         self.nova.get.return_value = observed_server.ObservedServer(
             'a', '', None, 'h', status='ACTIVE')
@@ -370,8 +370,8 @@ class TestRecovery(OwnerTestCase):
             [(item.uuid, item.allocations, item.project_id, item.user_id)
              for item in posted])
 
-    def test_one_that_lost_its_lease_takes_nothing_back(self):
-        """Somebody else may be doing so, or may have done it."""
+    def test_a_process_without_lease_rolls_nothing_back(self):
+        """Another process may roll it back."""
         mine = self.make()
         self.decide(mine.name)
         self.now += LEASE_S
@@ -385,7 +385,7 @@ class TestRecovery(OwnerTestCase):
 
 
 class TestLostConnections(OwnerTestCase):
-    """One lost connection does not end half-way what has begun."""
+    """Tests of lost connections to the database."""
 
     def setUp(self):
         super().setUp()
@@ -409,7 +409,7 @@ class TestLostConnections(OwnerTestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def test_writes_are_tried_again(self):
+    def test_writes_are_repeated(self):
         decision = self.decide('me')
         self.lose(3)
         self.assertTrue(self.decisions.update_decision('d1', 'me',
@@ -420,21 +420,21 @@ class TestLostConnections(OwnerTestCase):
         self.assertEqual((decisions.DONE, decisions.GONE),
                          (found.status, found.victims[0].status))
 
-    def test_not_without_end(self):
+    def test_writes_are_repeated_a_limited_number_of_times(self):
         self.decide('me')
         self.lose(100)
         self.assertRaises(db_exc.DBConnectionError,
                           self.decisions.update_decision,
                           'd1', 'me', decisions.DONE)
 
-    def test_a_change_that_was_committed_all_the_same(self):
+    def test_a_change_that_was_committed(self):
         self.decide('me')
         self.lose(committed=True)
         self.assertTrue(self.decisions.update_decision(
             'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED,
             new_owner=''))
 
-    def test_what_others_have_changed_meanwhile(self):
+    def test_a_change_by_another_process_is_detected(self):
         self.decide('me')
         self.decisions.update_decision('d1', 'me', decisions.CLAIMED,
                                        new_owner='you')
@@ -442,12 +442,12 @@ class TestLostConnections(OwnerTestCase):
         self.assertFalse(self.decisions.update_decision('d1', 'me',
                                                         decisions.CLAIMED))
 
-    def test_a_new_one_that_was_committed_all_the_same(self):
+    def test_a_new_decision_that_was_committed(self):
         self.lose(committed=True)
         self.decide('me')
         self.assertEqual('me', self.decisions.get_decision('d1').owner)
 
-    def test_one_that_ends_the_same_server_twice(self):
+    def test_a_decision_with_a_duplicate_victim_fails(self):
         victim = db.Victim('v')
         self.assertRaises(
             db_exc.DBDuplicateEntry, self.decisions.create_decision,

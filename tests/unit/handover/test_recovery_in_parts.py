@@ -22,7 +22,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.placement.give('other', 1)
         self.nova.calls.clear()
 
-    def test_one_must_end(self):
+    def test_a_victim_without_space_is_evicted(self):
         self.take()
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
                          self.roll_back())
@@ -31,8 +31,8 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assert_space(a=1, b=0)
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
-    def test_nobody_ends_where_placement_is_only_busy(self):
-        """A generation moves again and again: the next try may succeed."""
+    def test_no_victim_is_evicted_while_placement_is_busy(self):
+        """Generations change repeatedly: the next try may succeed."""
         free = FakePlacement(2)
         for code in placement_api.CONCURRENT_UPDATE, '':
             self.placement = FakePlacement(2)
@@ -48,7 +48,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual({db_decisions.KEPT}, set(self.again().values()))
         self.assert_space(a=1, b=1)
 
-    def test_who_is_full_ends_where_another_is_only_busy(self):
+    def test_a_victim_without_space_is_evicted_while_another_is_busy(self):
         self.take()
         real = self.placement.post_allocations
 
@@ -64,12 +64,12 @@ class TestInParts(roll_back.RollBackTestCase):
                          set(self.roll_back().values()))
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
-    def test_it_ends_on_its_terms(self):
+    def test_a_victim_is_evicted_by_its_action(self):
         self.take()
         self.roll_back(action='migrate', last_resort='shelve')
         self.assertEqual([('shelve', 'b')], self.nova.calls)
 
-    def test_it_takes_more_than_one_call(self):
+    def test_a_rescued_victim_is_unrescued_first(self):
         self.take()
         self.nova.put('b', 'rescued')
         self.roll_back(action='shelve')
@@ -82,7 +82,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
 
-    def test_nobody_ends_who_leaves_already(self):
+    def test_a_victim_that_leaves_is_not_evicted(self):
         for state in (('active', 'deleting'), ('active', 'shelving'),
                       ('active', None, 'host2')):
             self.take()
@@ -90,7 +90,7 @@ class TestInParts(roll_back.RollBackTestCase):
             self.roll_back()
             self.assertEqual([], self.nova.calls)
 
-    def test_it_stays_stopped(self):
+    def test_a_stopped_victim_stays_stopped(self):
         self.take()
         self.nova.put('b', 'stopped')
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
@@ -99,8 +99,8 @@ class TestInParts(roll_back.RollBackTestCase):
 
     # -- locked meanwhile ----------------------------------------------
 
-    def test_one_that_an_administrator_has_locked_stays(self):
-        """It runs without its allocation, as the audit tells, then."""
+    def test_a_victim_locked_by_an_administrator_stays(self):
+        """Then it runs without allocation, which the audit reports."""
         self.take()
         self.nova.put('b', locked_by='admin')
         with self.assertLogs(preemption_rollback.__name__, 'ERROR') as logs:
@@ -114,7 +114,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
 
-    def test_a_lock_of_its_owner_counts_where_all_do(self):
+    def test_a_lock_of_the_owner_counts_if_all_locks_do(self):
         for honored_locks, calls in (('admin', [('force_delete', 'b')]),
                                      ('all', [])):
             self.take()
@@ -125,15 +125,15 @@ class TestInParts(roll_back.RollBackTestCase):
             self.roll_back()
             self.assertEqual(calls, self.nova.calls)
 
-    def test_our_lock_keeps_nobody(self):
+    def test_our_own_lock_does_not_protect_a_victim(self):
         self.take()
         self.nova.put('b', locked_reason=stopped_victims.LOCKED,
                       locked_by='admin')
         self.roll_back()
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
-    def test_a_stopped_one_stays_locked_by_an_administrator(self):
-        """Else the lock would be ours, and it be deleted in the end."""
+    def test_a_stopped_victim_keeps_the_lock_of_an_administrator(self):
+        """Otherwise the lock would be ours, and it would be deleted."""
         self.take()
         self.nova.put('b', 'stopped', locked_by='admin')
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
@@ -154,8 +154,8 @@ class TestInParts(roll_back.RollBackTestCase):
             self.placement.delete_allocations(uuid)
         self.placement.give('held of later', len(uuids))
 
-    def test_a_victim_of_a_later_decision_is_left_to_that(self):
-        """It has its notice, and is not to end before."""
+    def test_a_victim_of_a_later_open_decision_is_left_to_it(self):
+        """It has its notice and must not end before."""
         for status in db_decisions.OPEN:
             self.placement = FakePlacement(2)
             self.placement.give('held', 2)
@@ -167,14 +167,14 @@ class TestInParts(roll_back.RollBackTestCase):
             self.assertEqual(db_decisions.ROLLED_BACK,
                              self.decisions.decision.status)
 
-    def test_a_later_decision_that_is_closed_has_nobody(self):
+    def test_a_closed_later_decision_does_not_keep_a_victim(self):
         self.claim(db_decisions.ROLLED_BACK, 'a')
         self.placement.delete_allocations('held of later')
         self.again(reopen=True)
         self.assert_space(a=1, b=1)
 
-    def test_an_earlier_decision_that_was_opened_again_has_nobody(self):
-        """Else neither of the two would restore what they share."""
+    def test_an_earlier_reopened_decision_does_not_keep_a_victim(self):
+        """Otherwise neither of both would restore their common victim."""
         self.placement = FakePlacement(2)
         self.placement.give('held', 2)
         self.roll_back()
@@ -225,8 +225,8 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assert_space(held=0, a=1, b=1, third=0)
         self.assertEqual([], self.nova.calls)
 
-    def test_only_who_has_lost_its_space_ends(self):
-        """Somebody has what the two gave up and "new" does not need."""
+    def test_only_the_victim_that_lost_its_space_is_evicted(self):
+        """Another server has the space that "new" does not need."""
         self.placement = FakePlacement(2)
         self.placement.give('held', 1)
         self.placement.give('other', 1)
@@ -236,7 +236,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assert_space(held=0, a=1, b=0, third=0)
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
-    def test_the_rest_is_held_until_everybody_has_its_space(self):
+    def test_the_stand_in_holds_the_rest_until_all_victims_have_space(self):
         real = self.placement.post_allocations
 
         def refuse(consumers):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided, in a world without Nova."""
+"""Tests of power decisions in a world without Nova."""
 
 import datetime
 from unittest import mock
@@ -77,7 +77,7 @@ class TestControl(ControlTestCase):
         self.world.coming = {'b'}
         self.until_asleep('c', 'd')
 
-    def test_counter_begins_anew(self):
+    def test_a_server_resets_the_idle_counter(self):
         self.tick(0)
         self.minutes(4)
         self.world.change('a', servers=1)
@@ -88,7 +88,7 @@ class TestControl(ControlTestCase):
         self.minutes(2)
         self.assertEqual('emptying', self.states()['a'])
 
-    def test_excluded(self):
+    def test_excluded_hosts_are_not_switched(self):
         self.set(excluded_hosts=['[ab]'])
         self.until_asleep('c', 'd')
         self.set(excluded_hosts=['c'])
@@ -150,7 +150,7 @@ class TestControl(ControlTestCase):
         self.tick(10)
         self.assertEqual({'c'}, self.in_state('waking'))
 
-    def test_who_is_needed_wakes_while_the_cell_of_others_is_away(self):
+    def test_a_reserved_host_wakes_while_another_cell_is_down(self):
         self.until_asleep(*NAMES)
         self.reserve(['a'], 60)
         self.reserve(['c'], 60)
@@ -164,7 +164,7 @@ class TestControl(ControlTestCase):
         self.tick()
         self.assertIn('a', self.in_state('waking'))
 
-    def test_more_reservations_than_wake_in_a_minute(self):
+    def test_reservations_of_more_hosts_than_wake_in_a_minute(self):
         names = [f'host{number:02}' for number in range(25)]
         self.start(world.World(*names))
         self.until_asleep(*names)
@@ -181,7 +181,7 @@ class TestControl(ControlTestCase):
             woken.append(25 - len(self.in_state('asleep')))
         self.assertEqual([10] * 7 + [20] * 7 + [25], woken)
 
-    def test_spare_ones_beside_reservations(self):
+    def test_spare_hosts_are_on_besides_reserved_ones(self):
         self.reserve(['c', 'd'], 900)
         self.set(spare_hosts=1)
         self.until_asleep('b')
@@ -201,8 +201,8 @@ class TestControl(ControlTestCase):
             self.tick()
             self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
 
-    def test_reserved_ones_that_an_operator_has_disabled(self):
-        """They keep nobody else from waking."""
+    def test_reserved_hosts_disabled_by_an_operator(self):
+        """They do not keep other hosts from waking."""
         self.until_asleep(*NAMES)
         self.set(max_wakes_per_minute=1)
         for name in 'ab':
@@ -220,7 +220,7 @@ class TestControl(ControlTestCase):
         self.reserve(['d'], 900)
         self.until_asleep('a', 'b', 'c')
 
-    def test_those_that_nobody_can_look_at(self):
+    def test_unreadable_hosts_are_not_switched(self):
         is_empty = self.world.is_empty
         failures = {'a': placement_api.PlacementError('500'),
                     'b': cell_calls.CellAway(cell='one', limit=5),
@@ -245,8 +245,8 @@ class TestControl(ControlTestCase):
         self.assertEqual({}, self.states())
         self.assertFalse(self.world.hosts['a'].disabled)
 
-    def test_all_forgotten(self):
-        """As with an empty database: no more wake at once than may."""
+    def test_lost_states_wake_hosts_within_the_limit(self):
+        """The database is empty; the limit of a minute holds."""
         names = [f'host{number:02}' for number in range(30)]
         self.start(world.World(*names))
         self.set(max_wakes_per_minute=5)
@@ -340,14 +340,14 @@ class TestRequests(ControlTestCase):
         # All have room for one less than asked: what there is, is on its way.
         self.assertEqual([], self.wake('r5')['hosts'])
 
-    def test_what_is_up_is_in_placement(self):
+    def test_a_host_that_is_up_does_not_count_as_promised(self):
         self.wake('r1', 2)
         self.tick()
         self.tick()
         self.assertNotIn('a', self.states())
         self.assertEqual(['b'], self.wake('r2')['hosts'])
 
-    def test_only_what_sleeps(self):
+    def test_only_sleeping_hosts_are_woken(self):
         self.set(excluded_hosts=['a'])
         energy_store.set_power(self.db, 'b', 'failed', self.world.naive(),
                                from_states=('asleep',))
@@ -368,7 +368,7 @@ class TestRequests(ControlTestCase):
             woken.append(''.join(sorted(self.in_state('waking'))))
         self.assertEqual(['a'] * 5 + ['ab'] * 6 + ['abc'] * 3, woken)
 
-    def test_many_at_once(self):
+    def test_many_simultaneous_requests(self):
         names = [f'host{number:02}' for number in range(40)]
         self.start(world.World(*names))
         self.until_asleep(*names)
@@ -408,7 +408,7 @@ class TestRequests(ControlTestCase):
             self.minutes(8)
             self.assertEqual(set(NAMES), self.in_state('asleep'))
 
-    def test_what_is_on_is_kept_for_a_request_that_asks_for_more(self):
+    def test_woken_hosts_are_kept_for_a_repeated_request(self):
         self.world.broken = {'b'}
         self.wake('r1', 4)
         self.minutes(3)
@@ -418,14 +418,14 @@ class TestRequests(ControlTestCase):
         self.assertEqual(['a', 'c'], sorted(
             item.host for item in host_promises.get(self.db, EPOCH)))
 
-    def test_what_will_not_be_on_is_forgotten(self):
+    def test_promises_of_excluded_hosts_are_deleted(self):
         self.wake('r1', 4)
         self.set(excluded_hosts=['a'])
         self.tick()
         self.assertEqual(['b'], [
             item.host for item in host_promises.get(self.db, EPOCH)])
 
-    def test_while_they_shut_down(self):
+    def test_hosts_that_shut_down_are_woken_after_that(self):
         for name in NAMES:
             energy_store.set_power(self.db, name, 'sleeping',
                                    self.world.naive(), from_states=('asleep',))
@@ -437,8 +437,8 @@ class TestRequests(ControlTestCase):
         self.assertEqual({'a'}, self.in_state('waking'))
         self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
 
-    def test_no_longer_than_that_takes(self):
-        """The controller of the first one has died in its shutdown."""
+    def test_a_stuck_shutdown_is_not_waited_for(self):
+        """The controller of the first host has died in its shutdown."""
         for age_s, name in ((600, 'a'), (1200, 'b')):
             energy_store.set_power(
                 self.db, 'a', 'sleeping', self.world.naive()
@@ -446,15 +446,14 @@ class TestRequests(ControlTestCase):
                 from_states=('asleep', 'sleeping'))
             self.assertEqual([name], self.wake(f'r{age_s}')['hosts'])
 
-    def test_one_whose_boot_hangs_comes_last(self):
+    def test_a_host_whose_boot_hangs_comes_last(self):
         self.world.hanging = {'a'}
         self.assertEqual(['a'], self.wake('r1')['hosts'])
         self.minutes(8)
         self.assertEqual({'a'}, self.in_state('waking'))
         self.assertEqual(['b', 'c', 'd', 'a'], self.wake('r2', 8)['hosts'])
 
-    def test_of_two_engines(self):
-        """What one has promised the other one knows."""
+    def test_promises_are_shared_by_two_engines(self):
         other = energy_loop.PowerEndpoint(
             self.control, lambda: False)
         self.wake('r1', 2)
@@ -468,7 +467,7 @@ class TestRequests(ControlTestCase):
         self.assertEqual(['b'], self.wake('r3', 2, {'b': 4})['hosts'])
         self.assertEqual(['c'], self.wake('r4', 1)['hosts'])
 
-    def test_those_that_operators_have_disabled(self):
+    def test_hosts_disabled_by_operators_are_not_woken(self):
         for name in 'ab':
             self.world.change(name, disabled_reason='waits for a fan')
         self.set(max_wakes_per_minute=1)
@@ -476,7 +475,7 @@ class TestRequests(ControlTestCase):
         self.world.change('d', disabled_reason='and another')
         self.assertEqual([], self.wake('r2')['hosts'])
 
-    def test_what_nobody_waits_for_any_more(self):
+    def test_released_promises_wake_no_host(self):
         self.set(max_wakes_per_minute=1)
         self.wake('r1', 2)
         self.wake('r2', 2)
@@ -494,7 +493,7 @@ class TestRequests(ControlTestCase):
 
 class TestForecast(world.WorldTestCase):
 
-    def test_history(self):
+    def test_history_of_the_forecast(self):
         now = world.World().naive()
         for ago, busy in ((datetime.timedelta(0), 2),
                           (datetime.timedelta(hours=2), 4),

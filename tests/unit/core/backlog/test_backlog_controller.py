@@ -55,7 +55,7 @@ class StepTestCase(unittest.TestCase):
 
 class TestFollow(StepTestCase):
 
-    def test_what_was_evicted_waits_again(self):
+    def test_an_evicted_request_waits_again(self):
         evicted = running(backlog_model.RUNNING, comes_back=True)
         found = self.follow(evicted, base.request('a'), seen={
             evicted.uuid: request_servers.FoundServers((),
@@ -68,19 +68,19 @@ class TestFollow(StepTestCase):
             [('RecordWaitReason', evicted.uuid), ('Launch', evicted.uuid)],
             self.kinds(found.waiting[0]))
 
-    def test_what_is_being_built_does_not_wait(self):
+    def test_a_building_request_does_not_wait(self):
         placed = placing(backlog_model.BUILDING)
         found = self.follow(placed, seen={
             placed.uuid: request_servers.FoundServers((sight('s0'),))})
         self.assertEqual(backlog_model.ACTIVE, found.records[0].verdict.state)
         self.assertEqual((1, ()), (len(found.requests), found.waiting))
 
-    def test_who_comes_back(self):
+    def test_servers_that_come_back(self):
         evicted = running(backlog_model.AWAY, comes_back=True)
         self.assertEqual({'s0'}, self.follow(evicted).coming_back)
         self.assertEqual(frozenset(), self.follow().coming_back)
 
-    def test_what_is_closed_is_cleared_up(self):
+    def test_a_closed_request_is_cleaned_up(self):
         closed = dataclasses.replace(
             running(backlog_model.RUNNING), uuid='c', state=backlog_model.DONE)
         (clear,) = self.follow(
@@ -89,7 +89,7 @@ class TestFollow(StepTestCase):
         # Nobody knows what there is.
         self.assertEqual((), self.follow(closed=[closed]).clears)
 
-    def test_what_closes_is_cleared_up_at_once(self):
+    def test_a_request_that_closes_is_cleaned_up_at_once(self):
         found = self.follow(base.request('a', not_after=base.ago(1)))
         self.assertEqual(['a'], [each.request.uuid for each in found.clears])
         self.assertEqual((), found.requests)
@@ -100,22 +100,22 @@ class TestFollow(StepTestCase):
         self.assertEqual((backlog_model.DONE, True), (
             found.clears[0].request.state, found.clears[0].is_last))
 
-    def test_what_is_not_written_down_is_said_again(self):
-        """The process died before it carried anything out."""
+    def test_an_intent_that_was_not_carried_out_is_repeated(self):
+        """The process died before it carried out any intent."""
         late = base.request('a', not_after=base.ago(1))
         self.assertEqual(self.follow(late), self.follow(late))
 
 
 class TestStep(StepTestCase):
 
-    def test_who_starts_and_who_is_told_what(self):
+    def test_starts_and_notes(self):
         first, second, launch = self.step(
             base.request('a', vcpus(3)), base.request('b', vcpus(2)))
         self.assertEqual((1, {}), (first.note.position, first.note.waits_for))
         self.assertEqual('room', second.note.waits_for['code'])
         self.assertEqual(batch_plans.PlannedBoot('a', '3', 1), launch.start)
 
-    def test_what_is_known_is_not_told_again(self):
+    def test_an_unchanged_note_is_not_repeated(self):
         request = base.request('b', vcpus(5))
         (note,) = self.step(request)
         told = dataclasses.replace(
@@ -146,7 +146,7 @@ class TestStep(StepTestCase):
 
 class TestStartable(unittest.TestCase):
 
-    def test_who_is(self):
+    def test_startable_requests(self):
         for request, expected in (
                 (base.request(), True),
                 (running(backlog_model.RUNNING), False),
@@ -168,7 +168,7 @@ class TestStartable(unittest.TestCase):
 
 class TestUnknownCapacity(StepTestCase):
 
-    def test_those_that_come_into_question_are_told(self):
+    def test_requests_that_could_start_are_noted(self):
         requests = [
             base.request('a', position=4), base.request('b'),
             base.request('c', not_before=base.ago(-9)),
@@ -186,7 +186,7 @@ class TestUnknownCapacity(StepTestCase):
 
 class TestFaults(StepTestCase):
 
-    def test_the_others_are_looked_at(self):
+    def test_a_fault_does_not_stop_other_requests(self):
         bad = base.request('bad', body=None)
         fault, *_, launch = self.step(base.request('a'), bad)
         self.assertEqual(bad, fault.request)
@@ -197,7 +197,7 @@ class TestFaults(StepTestCase):
 
 class TestQuotas(StepTestCase):
 
-    def test_are_asked_for(self):
+    def test_quotas_are_requested(self):
         request = base.request('a', vcpus(8), created_at=base.ago(3600))
         self.assertEqual([('RecordWaitReason', 'a'), ('AskQuota', 'a')],
                          self.kinds(request, quotas={}))
@@ -205,7 +205,7 @@ class TestQuotas(StepTestCase):
 
 class TestUses(unittest.TestCase):
 
-    def test_what_is_added(self):
+    def test_usage_of_planned_starts(self):
         requests = {uuid: base.request(uuid, vcpus(4), vcpus(2))
                     for uuid in 'xyz'}
         starts = [dispatch.PlannedBoot('x', '2', 3, {'a': 2, 'b': 1}),
@@ -222,7 +222,7 @@ class TestUses(unittest.TestCase):
                  for name, free in (('c', -1), ('b', 5), ('a', 8))],
                 starts, requests))
 
-    def test_nothing(self):
+    def test_usage_without_starts(self):
         self.assertEqual([], batch_plans.host_usage([], [], {}))
 
 

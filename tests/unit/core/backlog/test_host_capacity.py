@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of the rooms of hosts."""
+"""Tests of the remaining capacity of hosts."""
 
 import dataclasses
 import math
@@ -20,14 +20,14 @@ APART = group_placement.Group('g', group_placement.ANTI_AFFINITY)
 
 
 def held(tracker, *args):
-    """How many hosts are kept, and in how many seconds all can start."""
+    """Return how many hosts are kept, and when all servers can start."""
     found = tracker.hold(*args)
     return (0, None) if found is None else (len(found.hosts), found.in_s)
 
 
 class TestTake(unittest.TestCase):
 
-    def test_several_on_several_hosts(self):
+    def test_servers_are_spread_over_several_hosts(self):
         tracker = CapacityTracker([host('b', 3), host('a', 4)])
         self.assertEqual(3, tracker.count(vcpus(2), 9))
         self.assertEqual(2, tracker.count(vcpus(2), 2))
@@ -37,7 +37,7 @@ class TestTake(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'no room for 1 of 2'):
             tracker.take(vcpus(2), 2)
 
-    def test_hosts_that_are_for_a_kind(self):
+    def test_hosts_reserved_for_a_kind(self):
         """Whatever their size and what is free there."""
         rooms = [
             dataclasses.replace(
@@ -57,7 +57,7 @@ class TestTake(unittest.TestCase):
             self.assertEqual({*expected},
                 tracker.copy().suitable(wanted).names)
 
-    def test_who_may_preempt_sees_more(self):
+    def test_preempting_requests_see_reclaimable_space(self):
         tracker = CapacityTracker([host('a', 1, reclaimable=4)])
         spot, normal = vcpus(1, preemptible=True), vcpus(3)
         self.assertEqual((1, 1), (tracker.count(spot, 9),
@@ -66,7 +66,7 @@ class TestTake(unittest.TestCase):
         self.assertEqual((0, 1), (tracker.count(spot, 9),
                                   tracker.count(vcpus(1), 9)))
 
-    def test_what_preemptible_servers_take_can_be_reclaimed(self):
+    def test_space_of_preemptible_servers_can_be_reclaimed(self):
         tracker = CapacityTracker([host('a', 2)])
         tracker.take(vcpus(1, preemptible=True), 2)
         self.assertEqual(2, tracker.count(vcpus(1), 9))
@@ -75,8 +75,7 @@ class TestTake(unittest.TestCase):
         self.assertEqual(
             0, CapacityTracker([host('a', -1)]).count(vcpus(1), 1))
 
-    def test_nothing_is_asked_for(self):
-        """A flavor whose resources are all 0 fits anywhere."""
+    def test_a_flavor_without_resources_fits_anywhere(self):
         nothing = base.alternative('none', VCPU=0)
         tracker = CapacityTracker([host('a', 0)])
         self.assertEqual(5, tracker.count(nothing, 5))
@@ -116,7 +115,7 @@ class TestTraits(unittest.TestCase):
         return dataclasses.replace(vcpus(1), required=tuple(required),
                                    forbidden=tuple(forbidden))
 
-    def test_only_hosts_with_them(self):
+    def test_only_hosts_with_the_traits_count(self):
         for wanted, expected in ((('XY',), 4), (('X',), 8), (('X', 'Y'), 4),
                                  (('', 'X'), 8), (('Z',), 0)):
             with self.subTest(wanted):
@@ -137,7 +136,7 @@ class TestTraits(unittest.TestCase):
 
 class TestApart(unittest.TestCase):
 
-    def test_one_a_host(self):
+    def test_anti_affinity_allows_one_server_a_host(self):
         tracker = CapacityTracker([host('a', 4), host('b', 4), host('c', 0)])
         self.assertEqual(2, tracker.count(vcpus(2), 9, APART))
         tracker.take(vcpus(3), 2, APART)
@@ -148,7 +147,7 @@ class TestApart(unittest.TestCase):
 
 class TestHold(unittest.TestCase):
 
-    def test_others_keep_off(self):
+    def test_others_do_not_use_kept_hosts(self):
         tracker = CapacityTracker([host('a', 4), host('b', 7)])
         self.assertEqual((1, None), held(tracker, vcpus(8), 1))   # on b
         self.assertEqual(4, tracker.count(vcpus(1), 99))
@@ -156,7 +155,7 @@ class TestHold(unittest.TestCase):
         self.assertEqual(0, tracker.count(vcpus(1), 99))
         self.assertEqual((0, None), held(tracker, vcpus(8), 1))
 
-    def test_who_ends_in_time_may_start_there(self):
+    def test_a_server_that_ends_in_time_may_use_a_kept_host(self):
         tracker = CapacityTracker([host('a', 2, ends=[(600, 4), (60, 2)])])
         self.assertEqual((1, 600), held(tracker, vcpus(8), 1))
         spot = vcpus(1, preemptible=True, run_s=600)
@@ -166,13 +165,13 @@ class TestHold(unittest.TestCase):
                       vcpus(1, preemptible=True), vcpus(1, run_s=600)):
             self.assertEqual(0, tracker.count(other, 99))
 
-    def test_who_has_no_limit_ends_at_no_time(self):
+    def test_a_server_without_maximum_run_time_may_not_use_a_kept_host(self):
         tracker = CapacityTracker([host('a', 2, ends=[(600, 6)])])
         self.assertEqual((1, 600), held(tracker, vcpus(8), 1))
         self.assertEqual(0, tracker.count(
             vcpus(1, preemptible=True, run_s=0), 99))
 
-    def test_what_the_operator_says_of_all_counts(self):
+    def test_defaults_of_the_operator_determine_the_end(self):
         for departures, expected in (
                 (ExpectedDepartures(570, NoticeRule(30)), (2, 2, 0)),
                 (ExpectedDepartures(571, NoticeRule(30)), (0, 2, 0)),
@@ -188,8 +187,8 @@ class TestHold(unittest.TestCase):
                     vcpus(1, preemptible=True, run_s=run_s), 9)
                 for run_s in (None, 570, 0)))
 
-    def test_who_preempts_counts_no_end_twice(self):
-        """What may be made to end it has already."""
+    def test_reclaimable_servers_do_not_count_as_departures(self):
+        """It may evict these servers anyway."""
         for reclaimable, in_s in ((True, None), (False, 60)):
             rooms = [dataclasses.replace(
                 host('a', 0, reclaimable=4),
@@ -199,7 +198,7 @@ class TestHold(unittest.TestCase):
             spot = dataclasses.replace(vcpus(4), preemptible=True)
             self.assertEqual((1, 60), held(CapacityTracker(rooms), spot, 1))
 
-    def test_what_is_left_over_is_for_others(self):
+    def test_surplus_of_a_kept_host_is_free(self):
         tracker = CapacityTracker([host('a', 4, ends=[(60, 2)])])
         self.assertEqual((1, 60), held(tracker, vcpus(6), 1))
         self.assertEqual(0, tracker.count(vcpus(1), 99))
@@ -207,8 +206,8 @@ class TestHold(unittest.TestCase):
         self.assertEqual((1, 0), held(tracker, vcpus(3), 1))
         self.assertEqual(1, tracker.count(vcpus(1), 99))
 
-    def test_of_fewer_hosts_than_are_wanted(self):
-        """Each is kept for as many as an empty one would have room for."""
+    def test_hold_needs_enough_hosts(self):
+        """Each host is kept for as many servers as fit on it when empty."""
         rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
         for count, expected, left in ((2, (1, 60), 2), (3, (0, None), 8)):
             tracker = CapacityTracker(rooms)
@@ -220,7 +219,7 @@ class TestHold(unittest.TestCase):
         self.assertEqual([-2, 4], [
             each.free['VCPU'] for each in tracker.left([])])
 
-    def test_as_many_as_a_server_group_may_have_on_one(self):
+    def test_hold_respects_the_limit_of_a_server_group(self):
         group = dataclasses.replace(APART, most=2)
         rooms = [dataclasses.replace(host('a', 8), members={'g': 1}),
                  host('b', 8)]
@@ -232,8 +231,7 @@ class TestHold(unittest.TestCase):
             self.assertEqual((0, None), held(
                 CapacityTracker(rooms), wanted, count, group))
 
-    def test_a_host_that_was_found_full_is_not_forgotten(self):
-        """What was known before the hold is looked at anew."""
+    def test_a_full_host_is_evaluated_again_after_a_hold(self):
         tracker = CapacityTracker([host('a', 2), host('b', 2)])
         self.assertEqual(1, tracker.count(vcpus(2), 1))
         tracker.hold(vcpus(3), 1)                         # on a

@@ -27,7 +27,7 @@ def later(seconds):
 
 
 class Cloud:
-    """Requests that wait from pass to pass, where nothing ever ends."""
+    """A cloud in which no server ends and requests wait."""
 
     def __init__(self, rooms, requests, **options):
         self.rooms = rooms
@@ -61,7 +61,7 @@ def kept(found):
 class TestBounds(unittest.TestCase):
 
     def test_two_large_requests_do_not_stop_the_others(self):
-        """100 servers each on 200 hosts, and 200 that would fit."""
+        """Each wants 100 servers on 200 hosts; 200 small requests fit."""
         rooms = [host(f'h{number:03}', 1) for number in range(200)]
         large = [base.request(f'a{number}', vcpus(8), count=100,
                               created_at=base.ago(HOUR))
@@ -83,7 +83,7 @@ class TestBounds(unittest.TestCase):
         self.assertIn('are kept free for requests', told['text'])
         self.assertEqual(25, told['kept_from'])
 
-    def test_a_project_leaves_half_of_it_to_others(self):
+    def test_a_project_gets_half_of_the_kept_hosts(self):
         rooms = [host(f'h{number:02}', 1) for number in range(32)]
         requests = [
             base.request(f'{project}{number}', vcpus(8), project_id=project,
@@ -99,8 +99,8 @@ class TestBounds(unittest.TestCase):
             kept(base.decide(requests, rooms, base.NOW,
                              dispatch.Options(most_holds=3))))
 
-    def test_not_for_as_many_requests_as_there_are(self):
-        """Each trial looks at all hosts."""
+    def test_the_number_of_trials_is_limited(self):
+        """Each trial evaluates all hosts."""
         rooms = [host(f'h{number:02}', 1) for number in range(16)]
         flavors = [vcpus(number) for number in range(2, 9)]
         requests = [base.request(f'a{count:03}', *flavors, count=count,
@@ -119,7 +119,7 @@ class TestBounds(unittest.TestCase):
         self.assertEqual(4, sum(kept(found).values()))
         self.assertLess(len(asked), 120)
 
-    def test_one_host_at_least(self):
+    def test_at_least_one_host_is_kept(self):
         found = Cloud([host('h', 1)], [
             base.request('a', vcpus(8), created_at=base.ago(HOUR)),
             base.request('b')]).look(0)
@@ -133,8 +133,8 @@ class TestBounds(unittest.TestCase):
         self.assertIn('until 2026-01-01 20:00:00Z', cloud.look(
             6 * HOUR).notes['a'].waits_for['text'])
 
-    def test_hosts_of_a_kind_are_shared_alike(self):
-        """One project wants all hosts that have a trait, others one each."""
+    def test_hosts_with_a_trait_are_shared(self):
+        """One project wants all hosts with a trait, others one each."""
         rooms = [dataclasses.replace(
             host(f'h{number:03}', 1),
             traits=frozenset({'T'} if number < 10 else ()))
@@ -162,7 +162,7 @@ class TestBounds(unittest.TestCase):
             rooms, base.NOW, dispatch.Options())
         self.assertEqual(3, len(kept(found)))
 
-    def test_others_of_the_project_have_the_same_turn(self):
+    def test_requests_of_a_project_share_its_turn(self):
         cloud = Cloud([host('h', 1)], [
             base.request('a', vcpus(8), created_at=base.ago(HOUR)),
             base.request('b', vcpus(8), created_at=base.ago(HOUR))])
@@ -173,7 +173,7 @@ class TestBounds(unittest.TestCase):
         self.assertEqual((), cloud.look(6 * HOUR).held)
 
     def test_hosts_of_its_reservation_do_not_count(self):
-        """Nobody else may have them."""
+        """No other project may use them."""
         own = frozenset(('h', 'i', 'j'))
         wanted = dataclasses.replace(vcpus(8), hosts=own, own_hosts=own)
         requests = [base.request('a', wanted, count=3,
@@ -192,7 +192,7 @@ class TestWhoMay(unittest.TestCase):
                           **values), base.request('b')],
             [host('h', 1)], base.NOW, dispatch.Options(), quotas=quotas)
 
-    def test_not_who_was_refused_for_another_reason(self):
+    def test_no_host_is_kept_after_other_refusals(self):
         for code in boot_outcome.CODES:
             found = self.look(tries=1, waits_for={'code': code})
             self.assertEqual(('a',) if code == boot_outcome.NO_HOST else (),
@@ -204,8 +204,8 @@ class TestWhoMay(unittest.TestCase):
             self.assertEqual(found.held, self.look(
                 tries=1, waits_for=found.notes['a'].waits_for).held)
 
-    def test_those_that_nova_refuses_again_and_again_come_last(self):
-        """Placement has room for them, and so they do not need it."""
+    def test_requests_that_nova_refuses_repeatedly_come_last(self):
+        """Placement has space for them, so kept hosts do not help."""
         refused = [base.request(
             name, created_at=base.ago(2 * HOUR), tries=4,
             waits_for={'code': boot_outcome.NO_HOST, 'text': ''},
@@ -215,11 +215,11 @@ class TestWhoMay(unittest.TestCase):
                             dispatch.Options())
         self.assertEqual(('large',), found.held)
 
-    def test_once_it_has_run_that_is_forgotten(self):
+    def test_an_earlier_refusal_is_forgotten_after_a_run(self):
         self.assertEqual(('a',), self.look(
             waits_for={'code': 'room', 'refused': boot_outcome.QUOTA}).held)
 
-    def test_not_whose_quota_is_used_up(self):
+    def test_no_host_is_kept_if_the_quota_is_used_up(self):
         found = self.look({('p1', 'u1'): USED_UP})
         self.assertEqual((), found.held)
         self.assertEqual(['b'], [start.uuid for start in found.starts])
@@ -228,7 +228,7 @@ class TestWhoMay(unittest.TestCase):
         # It may be another one by the next pass.
         self.assertEqual(('a',), found.quotas)
 
-    def test_not_before_the_quota_was_asked_for(self):
+    def test_no_host_is_kept_before_the_quota_is_known(self):
         found = self.look({})
         self.assertEqual(((), ('a',)), (found.held, found.quotas))
         self.assertIn('being asked for the quota',
@@ -238,12 +238,12 @@ class TestWhoMay(unittest.TestCase):
             found = self.look(quotas)
             self.assertEqual((('a',), asked), (found.held, found.quotas))
 
-    def test_what_is_kept_stays_kept_while_the_quota_is_unknown(self):
-        """As it is after the engine was started again."""
+    def test_kept_hosts_stay_while_the_quota_is_unknown(self):
+        """As after a restart of the engine."""
         kept = self.look().notes['a'].waits_for
         self.assertEqual(('a',), self.look({}, waits_for=kept).held)
 
-    def test_the_quota_is_asked_for_where_hosts_could_be_kept_only(self):
+    def test_quotas_are_read_only_if_hosts_could_be_kept(self):
         requests = [
             base.request(f'{name}{number}', vcpus(size), project_id=name,
                          user_id=f'{name}{number}', created_at=base.ago(HOUR))
@@ -262,7 +262,7 @@ class TestWhoMay(unittest.TestCase):
                 (uuid[0], uuid): {} if uuid == 'b1' else USED_UP
                 for uuid in found.quotas})
 
-    def test_many_without_quota_do_not_use_up_the_trials(self):
+    def test_requests_without_quota_use_no_trials(self):
         requests = [base.request(f'a{number:03}', vcpus(8),
                                  project_id=f'p{number}',
                                  created_at=base.ago(2 * HOUR))
@@ -284,8 +284,8 @@ class TestLaws(unittest.TestCase):
 
     @given(requests, st.lists(st.integers(0, 8), min_size=1, max_size=20),
            st.integers(0, 6), st.data())
-    def test_what_is_kept_is_bounded(self, rows, free, most_holds, data):
-        """In hosts for all, for a project, and in time."""
+    def test_kept_hosts_are_bounded(self, rows, free, most_holds, data):
+        """In number for all and for a project, and in time."""
         cloud = Cloud(
             [host(f'h{number:02}', amount)
              for number, amount in enumerate(free)],
@@ -319,7 +319,7 @@ class TestLaws(unittest.TestCase):
             at_s += data.draw(st.sampled_from((300, HOUR, 3 * HOUR)))
 
     def check_turn(self, before, turn, at_s):
-        """It is on, and no new one before the rest is over."""
+        """Check that a turn is on and began after the rest."""
         self.assertLess(later(at_s), turn.ends_at)
         self.assertLess((later(at_s) - turn.since).total_seconds(),
                         kept_host_turns.LONGEST_TURN_S)

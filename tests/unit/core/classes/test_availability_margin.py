@@ -53,7 +53,7 @@ class TestQ(unittest.TestCase):
                 expected, q_s(qos, running_s, total_s, overhead_s), 5
             )
 
-    def test_it_is_exact(self) -> None:
+    def test_q_is_exact(self) -> None:
         thirds = QosClass("t", 1, Fraction(2, 3))
         classes = Classes(thirds, QosClass("u", 2, Fraction(5, 7)))
         self.assertEqual(10, classes.scale)
@@ -61,7 +61,7 @@ class TestQ(unittest.TestCase):
             10 * 1 * 3 // 2 - 10 * 2, classes.q(thirds, Times(1, 1), 0)
         )
 
-    def test_of_a_request_that_has_just_come_it_is_the_overhead(self) -> None:
+    def test_q_of_a_new_request_is_minus_the_overhead(self) -> None:
         clocks = Clocks((Event(7, Kind.QUEUED),))
         found = CLASSES.stand("a", SILVER, clocks, 7, 2_000_000)
         self.assertEqual(-2, seconds(found.q))
@@ -85,7 +85,7 @@ class TestPrecedence(unittest.TestCase):
              for each in sorted(found, key=lambda each: each.order)],
         )
 
-    def test_of_equal_ones_who_came_first_comes_first(self) -> None:
+    def test_equal_requests_keep_the_order_of_admission(self) -> None:
         found = [
             dataclasses.replace(standing("silver", q_s=9, uuid=uuid),
                                 admitted_us=at)
@@ -99,7 +99,7 @@ class TestPrecedence(unittest.TestCase):
 
 
 class TestMayPreempt(unittest.TestCase):
-    def test_002_l1_an_urgent_one_has_its_limit_of_overhead(self) -> None:
+    def test_002_l1_overhead_limit_of_an_urgent_request(self) -> None:
         one = standing("silver", q_s=-90)
         for binding_s, expected in ((12, False), (11, True)):
             # 100 s of running, urgent by the time that it waited first.
@@ -117,19 +117,19 @@ class TestMayPreempt(unittest.TestCase):
             self.assertLess(one.precedence, other.precedence)
             self.assertEqual(expected, may_preempt(one, other), binding_s)
 
-    def test_who_has_a_margin_gives_way_to_the_more_urgent(self) -> None:
+    def test_a_request_with_a_margin_yields_to_a_more_urgent_one(self) -> None:
         one, other = standing("bronze", q_s=1), standing("gold", q_s=99)
         self.assertTrue(may_preempt(one, other))
         self.assertFalse(may_preempt(other, one))
 
-    def test_nobody_preempts_who_is_as_urgent(self) -> None:
+    def test_equally_urgent_requests_do_not_preempt(self) -> None:
         one = standing("bronze", q_s=1, uuid="a")
         self.assertFalse(may_preempt(one, one))
         self.assertFalse(
             may_preempt(one, dataclasses.replace(one, uuid="b"))
         )
 
-    def test_one_that_has_just_begun_yields_to_more_important_ones(
+    def test_a_started_request_yields_to_more_important_classes_only(
         self,
     ) -> None:
         begun = standing("silver", q_s=50, yields=False)
@@ -137,7 +137,7 @@ class TestMayPreempt(unittest.TestCase):
         self.assertFalse(may_preempt(standing("silver", q_s=1), begun))
         self.assertTrue(may_preempt(standing("gold", q_s=1), begun))
 
-    def test_it_has_begun_for_as_long_as_its_class_says(self) -> None:
+    def test_least_run_s_counts_from_the_start(self) -> None:
         qos = dataclasses.replace(BRONZE, least_run_s=60)
         classes = Classes(qos)
         clocks = Clocks(
@@ -150,7 +150,7 @@ class TestMayPreempt(unittest.TestCase):
             found = classes.stand("k", qos, clocks, now_us, 0)
             self.assertEqual(expected, found.yields)
 
-    def test_gold_with_any_overhead_gives_way_to_nobody(self) -> None:
+    def test_gold_with_overhead_never_yields(self) -> None:
         clocks = Clocks(
             (Event(0, Kind.QUEUED), Event(0, Kind.ALLOCATING),
              Event(1, Kind.RUNNING))
@@ -171,7 +171,7 @@ STANDINGS = st.builds(
 class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(STANDINGS, STANDINGS)
-    def test_whoever_gives_way_does_not_preempt_back(
+    def test_preemption_is_asymmetric(
         self, one: Standing, other: Standing
     ) -> None:
         self.assertFalse(may_preempt(one, one))
@@ -180,14 +180,14 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(st.lists(STANDINGS, min_size=2, max_size=5))
-    def test_nor_by_way_of_others(self, found: list[Standing]) -> None:
+    def test_preemption_has_no_cycles(self, found: list[Standing]) -> None:
         for ring in itertools.permutations(found):
             links = zip(ring, (*ring[1:], ring[0]), strict=True)
             self.assertFalse(all(may_preempt(*link) for link in links))
 
     @LAW
     @hypothesis.given(STANDINGS, STANDINGS)
-    def test_nobody_gives_way_to_whom_it_precedes(
+    def test_preemption_follows_the_order(
         self, one: Standing, other: Standing
     ) -> None:
         if may_preempt(one, other):
@@ -241,11 +241,11 @@ class TestTable(unittest.TestCase):
         self.assertEqual(SILVER, table.find("silver"))
         self.assertIsNone(table.find("none"))
 
-    def test_what_suits_servers(self) -> None:
+    def test_overhead_limit_defaults_to_the_unpromised_share(self) -> None:
         self.assertEqual(
             Fraction(1, 10), QosClass("silver", 2, Fraction(9, 10)).limit)
 
-    def test_what_is_not_allowed_is_named(self) -> None:
+    def test_errors_name_invalid_fields(self) -> None:
         for changed, text in (
             ({"name": ""}, "name of class (without a name) is , it must be a"),
             ({"importance": 0},
@@ -265,7 +265,7 @@ class TestTable(unittest.TestCase):
                 dataclasses.replace(GOLD, **changed)
             self.assertIn(text, str(caught.exception))
 
-    def test_a_table_that_cannot_be(self) -> None:
+    def test_invalid_tables(self) -> None:
         for table, text in (
             ((), "there are 0 classes, there must be from 1 to 8"),
             ([QosClass(str(n), n, Fraction(1)) for n in range(1, 10)],

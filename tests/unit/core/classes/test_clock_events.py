@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is read of Nova's record of a server."""
+"""Tests of clock events that are read from Nova's records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ CREATE = ("create", 100, True, 102, 105)
 
 
 def actions(*told: tuple[object, ...]) -> list[Action]:
-    """Of (name, asked, by owner, placed, done, failed), in seconds."""
+    """Return actions of (name, requested, by owner, placed, done, failed),
+    times in seconds."""
     found = []
     for number, (name, asked_s, by_owner, *more) in enumerate(told):
         placed_s, done_s, failed = (*more, None, None, False)[:3] if (
@@ -62,24 +63,24 @@ class TestEvents(unittest.TestCase):
         self.assertEqual(found, clock_events.events(RECORD, asked[::-1]))
         return Clocks(found)
 
-    def test_built(self) -> None:
+    def test_a_server_that_was_built(self) -> None:
         clocks = self.check(actions(CREATE), *BUILT)
         self.assertEqual(
             Times(5 * SECOND, 2 * SECOND, 3 * SECOND), clocks.at(110 * SECOND)
         )
 
-    def test_on_its_way(self) -> None:
+    def test_a_server_that_is_being_built(self) -> None:
         self.check(actions(("create", 100, True)), BUILT[0])
         self.check(actions(("create", 100, True, 102)), *BUILT[:2])
 
-    def test_nobody_tries_on_what_could_not_be_built(self) -> None:
+    def test_a_failed_build_is_not_retried(self) -> None:
         clocks = self.check(
             actions(("create", 100, True, 102, 104, True)),
             *BUILT[:2], (104, Kind.ASIDE))
         self.assertEqual(
             Times(0, 2 * SECOND, 2 * SECOND), clocks.at(999 * SECOND))
 
-    def test_gave_way_and_came_back(self) -> None:
+    def test_an_eviction_and_a_return(self) -> None:
         clocks = self.check(
             actions(CREATE, ("shelve", 200, False),
                     ("unshelve", 300, False, None, 360)),
@@ -90,7 +91,7 @@ class TestEvents(unittest.TestCase):
             clocks.at(370 * SECOND))
         self.assertFalse(clocks.has_gap)
 
-    def test_no_room_to_come_back_to(self) -> None:
+    def test_a_failed_return(self) -> None:
         clocks = self.check(
             actions(CREATE, ("shelve", 200, False),
                     ("unshelve", 300, False, None, 310, True),
@@ -99,8 +100,8 @@ class TestEvents(unittest.TestCase):
             (310, Kind.QUEUED), (400, Kind.ALLOCATING), (430, Kind.RUNNING))
         self.assertFalse(clocks.has_gap)
 
-    def test_no_room_within_a_second(self) -> None:
-        """It waits on; Nova keeps whole seconds in most databases."""
+    def test_a_return_that_fails_within_a_second(self) -> None:
+        """It still waits; most databases of Nova keep whole seconds."""
         tries = [("unshelve", at_s, False, None, at_s, True)
                  for at_s in (300, 400)]
         found = clock_events.events(RECORD, actions(
@@ -113,7 +114,7 @@ class TestEvents(unittest.TestCase):
         self.assertFalse(clocks.has_gap)
         self.assertEqual((), clock_events.returns(found))
 
-    def test_who_gives_a_place_up_waits_for_nothing(self) -> None:
+    def test_a_server_shelved_by_its_owner_does_not_wait(self) -> None:
         clocks = self.check(
             actions(CREATE, ("shelve", 200, True),
                     ("unshelve", 1000, True, None, 1010)),
@@ -124,7 +125,7 @@ class TestEvents(unittest.TestCase):
             clocks.at(1010 * SECOND))
         self.assertFalse(clocks.has_gap)
 
-    def test_who_asks_for_it_again_waits_for_room(self) -> None:
+    def test_a_failed_unshelve_by_the_owner_waits(self) -> None:
         clocks = self.check(
             actions(CREATE, ("shelve", 200, True),
                     ("unshelve", 300, True, None, 301, True)),
@@ -132,14 +133,14 @@ class TestEvents(unittest.TestCase):
             (301, Kind.QUEUED))
         self.assertEqual(9 + 2, clocks.at(310 * SECOND).waiting_us // SECOND)
 
-    def test_what_its_owner_does_with_its_place(self) -> None:
+    def test_actions_of_the_owner_keep_it_running(self) -> None:
         clocks = self.check(
             actions(CREATE, ("stop", 200, True),
                     ("start", 300, True, 301, 302), ("reboot", 400, True),
                     ("resize", 500, True)), *BUILT)
         self.assertEqual(495, clocks.at(600 * SECOND).running_us // SECOND)
 
-    def test_a_guest_that_shuts_down_keeps_its_place(self) -> None:
+    def test_a_guest_that_shuts_down_keeps_running(self) -> None:
         """Nova stops its server then, and is of no project."""
         for asked_by, kind in ((None, Kind.RUNNING), ("", Kind.RUNNING),
                                ("ours", Kind.RUNNING),
@@ -154,8 +155,8 @@ class TestEvents(unittest.TestCase):
             [clock_events.Preemption(199 * SECOND)])
         self.assertIs(Kind.EVICTED, Clocks(found).kind)
 
-    def test_it_ran_before_it_left_whatever_nova_says(self) -> None:
-        """Nova says that a server is there, and only later since when."""
+    def test_a_server_ran_before_it_left(self) -> None:
+        """Nova records the time of the launch later than the host."""
         for name, by_owner, kind in (
                 ("shelve", True, Kind.ASIDE), ("delete", True, Kind.ASIDE),
                 ("shelve", False, Kind.EVICTED),
@@ -179,14 +180,14 @@ class TestEvents(unittest.TestCase):
         self.check(actions(CREATE, ("shelve", 103, True, None, None, True)),
                    *BUILT)
 
-    def test_stopped_by_others(self) -> None:
+    def test_a_stop_by_another_project_is_an_eviction(self) -> None:
         self.check(
             actions(CREATE, ("stop", 200, False),
                     ("start", 300, True, 301, 302)),
             *BUILT, (200, Kind.EVICTED), (300, Kind.ALLOCATING),
             (302, Kind.RUNNING))
 
-    def test_what_has_failed_has_changed_nothing(self) -> None:
+    def test_failed_actions_change_nothing(self) -> None:
         for name in ("shelve", "stop", "delete", "restore"):
             self.check(actions(CREATE, (name, 200, False, None, None, True)),
                        *BUILT)
@@ -201,7 +202,7 @@ class TestEvents(unittest.TestCase):
         self.assertEqual(
             told(*BUILT, (200, Kind.ASIDE), (204, Kind.ENDED)), found)
 
-    def test_older_than_what_was_asked(self) -> None:
+    def test_a_server_older_than_its_actions(self) -> None:
         self.assertEqual(
             told((100, Kind.QUEUED), (105, Kind.RUNNING)),
             clock_events.events(RECORD, ()))
@@ -224,7 +225,7 @@ class TestEvents(unittest.TestCase):
 
 
 class TestReturns(unittest.TestCase):
-    def test_how_long_each_took(self) -> None:
+    def test_the_duration_of_each_return(self) -> None:
         found = clock_events.events(RECORD, actions(
             CREATE, ("shelve", 200, False),
             ("unshelve", 300, False, None, 310, True),
@@ -239,7 +240,7 @@ class TestReturns(unittest.TestCase):
     def test_building_is_none(self) -> None:
         self.assertEqual((), clock_events.returns(told(*BUILT)))
 
-    def test_of_one_that_is_older_than_what_was_asked(self) -> None:
+    def test_a_return_of_a_server_older_than_its_actions(self) -> None:
         found = clock_events.events(RECORD, actions(
             ("shelve", 200, False), ("unshelve", 300, False, None, 310)))
         self.assertEqual(((310 * SECOND, 10 * SECOND),),

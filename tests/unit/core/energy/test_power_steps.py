@@ -9,7 +9,7 @@ from nova_preempt.core.energy.power_steps import Power
 
 
 def facts(state, **values):
-    """Of a host that we have disabled, on, up, and looked at."""
+    """Return facts of a host that we have disabled, on, up, and read."""
     return power_steps.HostFacts(**{
         'state': state, 'age_s': 20, 'closed_s': 20, 'up': True,
         'reported': False, 'disabled': True, 'ours': True,
@@ -44,7 +44,7 @@ class TestEmptying(StepsTestCase):
             self.moves(step('emptying', power=power, error='no route',
                             **values), 'on', why, enable=False)
 
-    def test_only_what_stays_empty(self):
+    def test_only_a_host_that_stays_empty_is_powered_off(self):
         self.acts(Action.WAIT, step('emptying', closed_s=9))
         self.moves(step('emptying', closed_s=10), 'sleeping')
         self.acts(Action.LOOK, step('emptying', empty=None))
@@ -52,8 +52,8 @@ class TestEmptying(StepsTestCase):
                    enable=True)
         self.moves(step('emptying'), 'sleeping')
 
-    def test_no_longer_than_a_boot_may_take(self):
-        """Nova refuses to disable it, or nobody can look what is on it."""
+    def test_emptying_ends_after_the_boot_timeout(self):
+        """Nova refuses to disable it, or its servers cannot be read."""
         for values in ({'disabled': False, 'ours': False}, {'empty': None}):
             self.moves(step('emptying', age_s=900, error='500', **values),
                        'on', 'that it is empty: 500',
@@ -66,14 +66,14 @@ class TestEmptying(StepsTestCase):
 
 class TestSleeping(StepsTestCase):
 
-    def test_it_is_looked_before_each(self):
+    def test_the_host_is_read_before_each_action(self):
         self.acts(Action.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
         self.acts(Action.LOOK, step('sleeping', empty=None))
         self.acts(Action.SHUT_DOWN, step('sleeping'))
         self.acts(Action.LOOK, step('sleeping', shut_down=True, empty=None))
         self.acts(Action.SWITCH_OFF, step('sleeping', shut_down=True))
 
-    def test_nothing_is_done_to_one_that_is_in_use_or_of_others(self):
+    def test_hosts_in_use_or_of_operators_are_not_powered_off(self):
         for values in ({'empty': False}, {'ours': False},
                        {'ours': False, 'disabled': False},
                        {'power': Power.UNKNOWN}, {'cut': True}):
@@ -81,10 +81,10 @@ class TestSleeping(StepsTestCase):
                 self.acts(Action.WAIT, step('sleeping', shut_down=shut_down,
                                          **values))
 
-    def test_it_is_off(self):
+    def test_a_host_that_is_off_is_asleep(self):
         self.moves(step('sleeping', power=Power.OFF, empty=None), 'asleep')
 
-    def test_one_that_could_not_be_powered_off_is_open_again(self):
+    def test_a_host_that_cannot_be_powered_off_is_enabled_again(self):
         for power in (Power.ON, Power.UNKNOWN):
             self.moves(step('sleeping', age_s=360, power=power,
                             error='no route'),
@@ -100,7 +100,7 @@ class TestSleeping(StepsTestCase):
         self.moves(step('sleeping', age_s=360, ours=False), 'on',
                    enable=False)
 
-    def test_its_controller_dies_in_the_shutdown(self):
+    def test_a_host_fails_if_its_controller_dies_during_the_shutdown(self):
         self.moves(step('sleeping', age_s=1200, up=False, error='no route',
                         power=Power.UNKNOWN, shut_down=True),
                    'failed', 'does not answer: no route')
@@ -111,20 +111,20 @@ class TestAsleep(StepsTestCase):
     def asleep(self, **values):
         return step('asleep', **{'up': False, 'power': Power.OFF, **values})
 
-    def test_nobody_needs_it(self):
+    def test_an_unneeded_host_sleeps_on(self):
         self.acts(Action.ASK_POWER, self.asleep(power=Power.NOT_ASKED))
         self.acts(Action.LOOK, self.asleep(empty=None))
         for power in (Power.OFF, Power.UNKNOWN):
             self.acts(Action.WAIT, self.asleep(power=power))
 
-    def test_what_comes_wakes_it_however_late(self):
+    def test_a_server_on_a_sleeping_host_wakes_it(self):
         for age_s in (1, 601, 10 ** 6):
             self.moves(self.asleep(age_s=age_s, empty=False), 'waking',
                        'a server has come')
         self.moves(self.asleep(disabled=False, ours=False), 'waking')
 
     def test_powered_on_by_hand(self):
-        """It sleeps no more, whether or not its service reports."""
+        """It is not asleep, whether or not its service reports."""
         found = self.asleep(power=Power.ON)
         self.moves(found, 'waking', 'somebody else')
         # Who powered it on may work on it.
@@ -139,7 +139,7 @@ class TestWaking(StepsTestCase):
     def waking(self, **values):
         return step('waking', **{'up': False, **values})
 
-    def test_up(self):
+    def test_a_host_that_reports_is_on(self):
         self.moves(self.waking(up=True, reported=True), 'on', enable=True)
         self.acts(Action.WAIT, self.waking(up=True))
         self.acts(Action.ASK_POWER, self.waking(power=Power.NOT_ASKED))
@@ -156,7 +156,7 @@ class TestWaking(StepsTestCase):
                    'within 900 s: its compute service has not reported',
                    cycle=False)
 
-    def test_who_has_servers_is_not_switched_off(self):
+    def test_a_host_with_servers_is_not_power_cycled(self):
         for values in ({'running': True}, {'ours': False, 'disabled': False},
                        {'power': Power.OFF}, {'power': Power.UNKNOWN}):
             self.moves(self.waking(age_s=900, error='why', **values),
@@ -164,20 +164,20 @@ class TestWaking(StepsTestCase):
         # What is only on its way to it does not keep it from booting.
         self.moves(self.waking(age_s=900, empty=False), 'waking', cycle=True)
 
-    def test_an_operator_takes_it(self):
+    def test_a_waking_host_disabled_by_an_operator_is_asleep(self):
         self.moves(self.waking(ours=False), 'asleep', enable=False)
 
 
 class TestFailed(StepsTestCase):
 
-    def test_it_comes_late(self):
+    def test_a_failed_host_that_comes_up_late_is_used(self):
         self.acts(Action.ASK_POWER, step('failed', reported=True,
                                       power=Power.NOT_ASKED))
         for power in (Power.ON, Power.UNKNOWN):
             self.moves(step('failed', reported=True, power=power), 'waking',
                        'late', boots=power_steps.BOOTS)
 
-    def test_it_is_tried_again_much_later(self):
+    def test_a_failed_host_is_retried_after_an_hour(self):
         self.acts(Action.WAIT, step('failed', age_s=3599))
         self.moves(step('failed', age_s=3600, power=Power.OFF), 'asleep')
         # Nobody counts on one that cannot be powered on.
@@ -185,16 +185,16 @@ class TestFailed(StepsTestCase):
         # One that is on does not sleep.
         self.moves(step('failed', age_s=3600), 'waking', boots=0)
 
-    def test_an_operators(self):
+    def test_a_failed_host_of_an_operator(self):
         self.acts(Action.WAIT, step('failed', age_s=3600, ours=False))
 
 
 class TestOthers(StepsTestCase):
 
-    def test_on(self):
+    def test_a_host_that_is_on_waits(self):
         self.acts(Action.WAIT, step('on'))
 
-    def test_what_counts_among_the_wakes_of_a_minute(self):
+    def test_wakes_of_a_minute(self):
         for state, cycle, power, expected in (
                 ('waking', False, Power.OFF, True),
                 ('waking', False, Power.UNKNOWN, True),
@@ -212,7 +212,7 @@ class TestOthers(StepsTestCase):
         # Not all of them at once.
         self.assertEqual('asleep', power_steps.adopted(up=False))
 
-    def test_empty(self):
+    def test_is_empty(self):
         self.assertTrue(power_steps.is_empty(power_steps.Occupants()))
         for name in ('consumers', 'servers', 'migrations'):
             found = power_steps.Occupants(**{name: frozenset('ab')})

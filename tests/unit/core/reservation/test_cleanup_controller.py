@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of servers whose reservation is over."""
+"""Tests of servers whose reservation is over."""
 
 import dataclasses
 import unittest
@@ -28,7 +28,7 @@ def server(uuid, *named, host='h1', vm_state='active', **values):
 
 @dataclasses.dataclass
 class View:
-    """What is on the hosts, as a test says."""
+    """View with the servers of a test."""
 
     there: tuple = ()
     to_come: tuple = ()
@@ -61,12 +61,12 @@ class TestWhoEnds(unittest.TestCase):
             cleanup_controller.Memory(), 0)
         return [type(each) for each in step.intents]
 
-    def test_its_own(self):
+    def test_servers_of_the_reservation_are_removed(self):
         for how in (reservation_model.READY, reservation_model.LOST):
             self.assertEqual([cleanup_controller.EndServer],
                              self.intents('r1', how=how))
 
-    def test_others_stay(self):
+    def test_servers_of_others_stay(self):
         for named in ((), ('r2',)):
             self.assertEqual([cleanup_controller.ReportStranger,
                               cleanup_controller.Release],
@@ -75,7 +75,7 @@ class TestWhoEnds(unittest.TestCase):
             self.assertEqual([cleanup_controller.Release],
                              self.intents(**values))
 
-    def test_one_that_another_reservation_has(self):
+    def test_servers_of_a_running_reservation_stay(self):
         for status, host, how, expected in (
                 (reservation_model.ACTIVE, 'h1', reservation_model.READY,
                  cleanup_controller.Release),
@@ -113,11 +113,11 @@ class TestStep(unittest.TestCase):
     def end(self, uuid):
         return cleanup_controller.EndServer(uuid, 'force_delete')
 
-    def test_nothing_is_left(self):
+    def test_hosts_without_servers_are_released(self):
         self.assertEqual((cleanup_controller.Release(()),),
                          self.step(View(), 0))
 
-    def test_its_servers_are_told_again_and_again(self):
+    def test_calls_are_repeated_every_ten_seconds(self):
         view = View((server('a', 'r1'), server('b', 'r1')))
         ended = (self.end('a'), self.end('b'))
         for at_s, expected in ((0, ended), (9, ()), (10, ended), (59, ended),
@@ -125,7 +125,7 @@ class TestStep(unittest.TestCase):
                                 (cleanup_controller.Release(view.there),))):
             self.assertEqual(expected, self.step(view, at_s))
 
-    def test_others_stay(self):
+    def test_strangers_are_reported(self):
         self.assertEqual(
             (cleanup_controller.ReportStranger('n', 'h1'),
              cleanup_controller.Release(())),
@@ -146,7 +146,7 @@ class TestStep(unittest.TestCase):
         (release,) = self.step(View((server('a', 'r1'),)), 101)
         self.assertEqual(1, len(release.left))
 
-    def test_what_comes_after_its_release(self):
+    def test_servers_that_appear_after_the_release(self):
         released = dataclasses.replace(View().reservation, released_at=END)
         view = View((server('a', 'r1'),), reservation=released)
         for at_s, expected in ((0, (self.end('a'),)), (9, ()),
@@ -212,7 +212,7 @@ class TestCall(unittest.TestCase):
                 self.assertEqual(expected, cleanup_controller.call(
                     action, vm_state, task_state))
 
-    def test_who_is_not_shelved_in_half_its_time_is_deleted(self):
+    def test_an_unshelvable_server_is_deleted_after_half_the_time(self):
         for vm_state, task_state, spent, expected in (
                 ('error', None, 0.49, ''),
                 ('error', None, 0.5, 'force_delete'),
@@ -227,7 +227,7 @@ class TestCall(unittest.TestCase):
                     'shelve', vm_state, task_state, spent=spent,
                     needed=True))
 
-    def test_who_keeps_the_host_of_another_is_deleted_in_the_end(self):
+    def test_a_server_on_a_needed_host_is_deleted_in_the_end(self):
         for vm_state, task_state, expected in (
                 ('active', None, 'force_delete'),
                 ('active', 'rescuing', 'force_delete'),
@@ -249,13 +249,13 @@ class TestCall(unittest.TestCase):
                                     cleanup_controller.ASK_AGAIN_S, **values)
             for values in ({'spent': 0.89, 'needed': True}, {'spent': 1.0})])
 
-    def test_nobody_is_deleted_who_was_not_asked_before(self):
+    def test_no_server_is_deleted_before_it_was_asked_to_shelve(self):
         self.assertEqual(['shelve', 'force_delete'], [
             cleanup_controller.call('shelve', 'active', task_state, spent=0.9,
                                     needed=True)
             for task_state in (None, 'rebooting')])
 
-    def test_nobody_is_deleted_whom_an_administrator_has_locked(self):
+    def test_no_server_locked_by_an_administrator_is_deleted(self):
         for action, vm_state, expected in (
                 ('delete', 'active', ''), ('shelve', 'error', ''),
                 ('shelve', 'soft-delete', ''), ('shelve', 'resized', ''),
@@ -267,12 +267,12 @@ class TestCall(unittest.TestCase):
         self.assertEqual('shelve', cleanup_controller.call(
             'shelve', 'active', None, is_kept=True))
 
-    def test_which_hosts_others_need(self):
+    def test_needed_hosts(self):
         self.assertEqual({'h1'}, cleanup_controller.needed([
             reservation('r1', ('h1', reservation_model.READY),
                         ('h2', reservation_model.LOST))]))
 
-    def test_again_after_a_while(self):
+    def test_a_call_is_repeated_after_a_pause(self):
         self.assertEqual(['', 'force_delete'], [
             cleanup_controller.call('delete', 'active', None, asked_s)
             for asked_s in (9, 10)])

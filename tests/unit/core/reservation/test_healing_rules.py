@@ -15,19 +15,19 @@ class TestReturns(unittest.TestCase):
             tuple(healing_rules.ReturnHost(*item) for item in expected),
             healing_rules.returns(quantity, held, former))
 
-    def test_only_where_its_servers_are(self) -> None:
+    def test_a_host_without_servers_is_not_returned(self) -> None:
         self.check(2, {'a': 1}, {'b': 0})
 
-    def test_where_one_is_missing(self) -> None:
+    def test_a_lost_host_replaces_a_missing_one(self) -> None:
         self.check(2, {'a': 0}, {'b': 1}, ('b',))
 
-    def test_in_place_of_one_that_is_not_used(self) -> None:
+    def test_a_lost_host_replaces_an_unused_one(self) -> None:
         self.check(2, {'a': 1, 'b': 0}, {'c': 2}, ('c', 'b'))
 
-    def test_on_top_where_all_are_used(self) -> None:
+    def test_a_lost_host_is_added_if_all_are_used(self) -> None:
         self.check(1, {'a': 1}, {'b': 1}, ('b', None))
 
-    def test_those_with_most_servers_first(self) -> None:
+    def test_hosts_with_most_servers_return_first(self) -> None:
         self.check(3, {'a': 0, 'b': 0}, {'c': 1, 'd': 3, 'e': 1},
                    ('d',), ('c', 'a'), ('e', 'b'))
 
@@ -44,19 +44,19 @@ class TestDown(unittest.TestCase):
         found = healing_rules.find_down(held, hosts, partial=partial)
         return ''.join(sorted(found.held)), found.number, found.of
 
-    def test_who_is_down(self) -> None:
+    def test_down_hosts_are_found(self) -> None:
         self.assertEqual(('b', 2, 4), self.find(
             'ab', a=UP, b=OFF, c=UP, d=OFF))
 
-    def test_what_an_operator_has_disabled_counts_where_it_is_held(
+    def test_a_disabled_host_counts_only_if_it_is_reserved(
             self) -> None:
         self.assertEqual(('b', 1, 2), self.find(
             'ab', a=UP, b=DISABLED, c=DISABLED))
 
-    def test_who_is_gone_is_down(self) -> None:
+    def test_a_deleted_host_is_down(self) -> None:
         self.assertEqual(('x', 1, 2), self.find('ax', a=UP))
 
-    def test_not_what_cannot_be_seen(self) -> None:
+    def test_an_unreadable_host_is_not_down(self) -> None:
         self.assertEqual(('', 0, 1), self.find('ax', a=UP, partial=True))
         self.assertEqual(('', 0, 2), self.find('ab', a=UP, b=DARK,
                                                partial=True))
@@ -84,13 +84,13 @@ class TestCandidates(unittest.TestCase):
             now_s=now_s, lead_s=lead_s, ranking=ranking, down=down,
             is_vacant=vacant.__contains__, servers=dict(servers)))
 
-    def test_as_the_ranking_says(self) -> None:
+    def test_candidates_are_ranked(self) -> None:
         hosts = [observed_hosts.Host(name, flops_per_watt=watts)
                  for name, watts in (('a', None), ('b', 1.0), ('c', 2.0))]
         self.assertEqual('abc', self.find(hosts))
         self.assertEqual('cba', self.find(hosts, ranking=calendar.energy))
 
-    def test_who_may_not(self) -> None:
+    def test_unsuitable_hosts_are_no_candidates(self) -> None:
         self.assertEqual('f', self.find(
             [observed_hosts.Host('a', reservable=False),
              observed_hosts.Host('b', state='down'),
@@ -101,14 +101,14 @@ class TestCandidates(unittest.TestCase):
             busy={'e': ((1999, 3000),), 'h': ((0, 1001),)},
             query=['=', '$vcpus', 4]))
 
-    def test_from_when_on_it_is_needed(self) -> None:
+    def test_a_candidate_is_free_from_now_or_the_start(self) -> None:
         """A host that is free from now on is enough after the start."""
         busy = {'a': ((1000, 1500),)}
         hosts = [observed_hosts.Host('a')]
         self.assertEqual('', self.find(hosts, 1499, lead_s=0, busy=busy))
         self.assertEqual('a', self.find(hosts, 1500, lead_s=0, busy=busy))
 
-    def test_who_is_not_on(self) -> None:
+    def test_hosts_that_will_not_be_on_are_no_candidates(self) -> None:
         off, late = host_candidates.OffHost(), host_candidates.OffHost(
             'power is paused')
         hosts = [observed_hosts.Host('a', asleep=late),
@@ -117,12 +117,12 @@ class TestCandidates(unittest.TestCase):
         self.assertEqual('cbd', self.find(hosts, 100, servers={'d': 1}))
         self.assertEqual('abcd', self.find(hosts, 99, servers={'d': 1}))
 
-    def test_what_was_lost_comes_last(self) -> None:
+    def test_lost_hosts_come_last(self) -> None:
         self.assertEqual('bca', self.find(
             map(observed_hosts.Host, 'abc'),
             held=(('a', reservation_model.LOST),)))
 
-    def test_where_it_is_soon(self) -> None:
+    def test_vacant_hosts_come_first_near_the_start(self) -> None:
         hosts = list(map(observed_hosts.Host, 'abc'))
         servers = {'a': 2, 'b': 1}
         for now_s, lead_s in ((100, 900), (1500, 0)):
@@ -131,7 +131,7 @@ class TestCandidates(unittest.TestCase):
         self.assertEqual('abc', self.find(hosts, 99, vacant='',
                                           servers=servers))
 
-    def test_hosts_that_are_free_again(self) -> None:
+    def test_lost_hosts_that_are_free_again_are_found(self) -> None:
         hosts = {'a': UP, 'b': UP, 'c': OFF, 'e': UP}
         self.assertEqual(['b'], healing_rules.free_lost_hosts(
             reservation(('a', reservation_model.READY),
@@ -149,7 +149,7 @@ class TestStanding(unittest.TestCase):
             ('a', reservation_model.READY), ('b', reservation_model.LOST),
             **values), *args).values())
 
-    def test_degraded(self) -> None:
+    def test_missing_hosts_degrade_a_reservation(self) -> None:
         said = '1 of 2 hosts are missing'
         self.assertEqual(
             (reservation_model.DEGRADED, f'{said}: b is down', said),
@@ -158,7 +158,7 @@ class TestStanding(unittest.TestCase):
             (reservation_model.DEGRADED, said, f'{said}: a host is down'),
             self.standing('', 'a host is down'))
 
-    def test_whole_again(self) -> None:
+    def test_a_complete_reservation_is_not_degraded(self) -> None:
         for ready_at, status in ((None, reservation_model.PENDING),
                                  (reservation_model.from_s(1000),
                                   reservation_model.ACTIVE)):
@@ -166,7 +166,7 @@ class TestStanding(unittest.TestCase):
                 'x', 'y', quantity=1, status=reservation_model.DEGRADED,
                 reason='z', ready_at=ready_at))
 
-    def test_as_it_was(self) -> None:
+    def test_an_unchanged_reservation_keeps_its_reasons(self) -> None:
         self.assertEqual((reservation_model.ACTIVE, 'z', 'w'), self.standing(
             'x', 'y', quantity=1, status=reservation_model.ACTIVE, reason='z',
             public_reason='w'))

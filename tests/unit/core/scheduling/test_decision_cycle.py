@@ -55,8 +55,8 @@ class TestOrder(unittest.TestCase):
              'b': 'VCPU: 2 asked for, 0 of 1 free and 1 held by preemptible '
                   'servers'}, found.refusals({'VCPU': 2}))
 
-    def test_surplus_is_a_share_of_what_is_asked_for(self):
-        """Of the vCPUs, not of the memory that nobody wants."""
+    def test_surplus_counts_requested_classes_only(self):
+        """Memory is not requested and does not count."""
         found = world.World()
         found.add('h', CAPACITY, {'VCPU': 2}, {
             'a': (1, {'VCPU': 4, 'MEMORY_MB': 8}),
@@ -88,8 +88,9 @@ class TestVictims(unittest.TestCase):
         self.assertEqual([('i', [])],
                          found.placed({'VCPU': 2}, rank=preemptible))
 
-    def test_who_may_end(self):
-        """Neither the protected, nor who ends already, nor the young."""
+    def test_ineligible_servers_are_no_victims(self):
+        """Protected servers, ending servers, and servers before their minimum.
+        """
         found = world.World()
         found.add('h', CAPACITY, {}, spots(
             ('a', 1, 2), ('b', 2, 2), ('c', 3, 2), ('d', 4, 2)))
@@ -103,8 +104,8 @@ class TestVictims(unittest.TestCase):
         self.assertEqual(['d'], world.uuids(
             cycle.plan_of('uuid of h').victims))
 
-    def test_the_filters_see_the_host_without_them(self):
-        """At most two servers: both of the cheapest have to go."""
+    def test_filters_see_the_host_without_the_victims(self):
+        """The filter allows two servers, so both cheapest must end."""
         found = world.World(passes=lambda host, without: len(
             host.allocations) - len(without) < 2)
         found.add('h', {'VCPU': 80}, {}, spots(
@@ -112,7 +113,7 @@ class TestVictims(unittest.TestCase):
         self.assertEqual([('h', 'a b', 3)], found.considered({'VCPU': 1}))
         self.assertEqual([('h', ['a', 'b'])], found.placed({'VCPU': 1}))
 
-    def test_nobody_ends_where_the_filters_refuse_all_the_same(self):
+    def test_no_victim_if_the_filters_refuse_an_empty_host(self):
         found = world.World(passes=lambda host, without: False)
         found.add('h', CAPACITY, {}, spots(('a', 1, 8)))
         self.assertIsNone(found.placed({'VCPU': 1}))
@@ -151,7 +152,7 @@ class TestVictims(unittest.TestCase):
 
 class TestSeveral(unittest.TestCase):
 
-    def test_on_one_host_and_on_many(self):
+    def test_several_servers_use_one_or_many_hosts(self):
         found = world.World()
         found.add('h', CAPACITY, {'VCPU': 4}, spots(('a', 1, 2), ('b', 3, 2)))
         found.add('i', CAPACITY, {'VCPU': 4}, spots(('c', 2, 4)))
@@ -162,7 +163,7 @@ class TestSeveral(unittest.TestCase):
         # What c has freed beyond that is for the next request.
         self.assertEqual([('i', [])], found.placed({'VCPU': 2}))
 
-    def test_all_or_nothing(self):
+    def test_several_servers_are_placed_together_or_not_at_all(self):
         found = world.World()
         found.add('h', CAPACITY, {}, spots(('a', 1, 8)))
         self.assertIsNone(found.placed({'VCPU': 8}, '1', '2'))
@@ -191,32 +192,32 @@ class TestConfirm(unittest.TestCase):
         self.cloud.read = count
 
     def confirm(self, meanwhile=lambda: None):
-        """Whom the confirmed plan ends, None if there is none."""
+        """Return the victims of the confirmed plan, None without one."""
         self.cycle.order(self.world.offered(self.cycle))
         meanwhile()
         plan = self.cycle.confirm('uuid of h')
         return plan and world.uuids(plan.victims)
 
-    def test_the_cheapest_alone(self):
+    def test_the_single_cheapest_victim_needs_no_reading(self):
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(0, self.reads)
 
-    def test_the_host_had_room_or_nobody_knows_any_more(self):
+    def test_an_old_memory_of_space_reads_the_host_again(self):
         self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 
-    def test_another_one_costs_as_much(self):
+    def test_an_equal_cost_reads_the_host_again(self):
         self.world.costs['v2'] = 10
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 
-    def test_budgets(self):
+    def test_budgets_read_the_host_again(self):
         self.world.budget = eviction_budgets.Budgets(5, 0, {}, {})
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 
-    def test_its_victim_is_not_what_it_was(self):
+    def test_a_changed_victim_is_replaced(self):
         def meanwhile():
             self.host.servers = {**self.host.servers, 'v1': world.server(
                 'v1', 'h', task_state='resize_prep')}
@@ -224,12 +225,12 @@ class TestConfirm(unittest.TestCase):
         self.assertEqual(['v2'], self.confirm(meanwhile))
         self.assertEqual(1, self.reads)
 
-    def test_room_meanwhile(self):
-        """Better decided anew than to end somebody."""
+    def test_new_free_space_refuses_the_plan(self):
+        """A new decision needs no victims."""
         self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(lambda: self.host.remove('v2')))
 
-    def test_gone_meanwhile(self):
+    def test_a_deleted_host_refuses_the_plan(self):
         self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(self.world.hosts.clear))
 
@@ -256,7 +257,7 @@ class TestConfirm(unittest.TestCase):
 
 
 class TestOldList(unittest.TestCase):
-    """The list of hosts may be old; nobody is refused or ends by that."""
+    """An old list of hosts neither refuses a request nor evicts a server."""
 
     def setUp(self):
         self.world = world.World()
@@ -278,16 +279,16 @@ class TestOldList(unittest.TestCase):
     def order(self):
         return self.cycle.order(self.world.offered(self.cycle))
 
-    def test_it_is_good_enough(self):
+    def test_an_old_list_is_used_first(self):
         self.assertEqual(['uuid of h', 'uuid of i'], self.order())
         self.assertEqual([60], self.ages_s)
 
-    def test_before_a_refusal_it_is_read_anew(self):
+    def test_the_list_is_read_again_before_a_refusal(self):
         self.unlisted = {'uuid of h', 'uuid of i'}
         self.assertEqual(['uuid of h', 'uuid of i'], self.order())
         self.assertEqual([60, 0], self.ages_s)
 
-    def test_where_no_listed_host_passes(self):
+    def test_the_list_is_read_again_if_no_listed_host_passes(self):
         self.unlisted = {'uuid of h'}
         self.world.passes = lambda host, without: host.name == 'h'
         self.assertEqual(['uuid of h'], self.order())
@@ -312,7 +313,7 @@ class TestOldList(unittest.TestCase):
             list_again(*args), fresh=False)
         self.assertIsNone(self.cycle.confirm('uuid of h'))
 
-    def test_nobody_can_say(self):
+    def test_a_failed_reading_of_the_list_refuses_the_host(self):
         def unanswered(host, max_age_s):
             raise cloud_port.Unanswered('nobody is there')
 
@@ -326,8 +327,7 @@ class TestOldList(unittest.TestCase):
 
 class TestObjection(unittest.TestCase):
 
-    def test_objection(self):
-        """Asked only when somebody would have to end."""
+    def test_an_objection_is_read_only_before_evictions(self):
         found = world.World()
         found.add('h', CAPACITY, {}, spots(('a', 1, 7)))
         asked = []
@@ -395,9 +395,9 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), st.integers(1, 6), st.integers(1, 3),
                       st.booleans(), st.data())
-    def test_the_cheapest_of_all(self, hosts, vcpus, shortlist, always,
-                                 data):
-        """However many hosts are looked at together, in whatever order."""
+    def test_the_chosen_set_is_the_cheapest(self, hosts, vcpus, shortlist,
+                                            always, data):
+        """For any size of the shortlist and any order of hosts."""
         expected = exhaustive(hosts, vcpus)
         order = data.draw(st.permutations(range(len(hosts))))
         found = build(hosts, order)
@@ -421,7 +421,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(clouds(), st.integers(1, 6))
-    def test_all_are_considered(self, hosts, vcpus):
+    def test_all_hosts_are_recorded_as_considered(self, hosts, vcpus):
         # Where some pass as they are, those that do not are not looked at.
         hosts = [(*host[:3], 9) for host in hosts]
         self.assertEqual(exhaustive(hosts, vcpus), {
@@ -430,7 +430,7 @@ class TestLaws(unittest.TestCase):
 
 
 class TestRoom(unittest.TestCase):
-    """Hosts that have room, as long as servers of the request fit there."""
+    """Tests of hosts with free space for several servers."""
 
     def setUp(self):
         self.cycle = world.World().cycle({'VCPU': 2, 'MEMORY_MB': 512})
@@ -442,7 +442,7 @@ class TestRoom(unittest.TestCase):
     def hosts(self):
         return self.cycle.order([(host, host) for host in 'abc'])
 
-    def test_until_it_is_full(self):
+    def test_a_host_with_space_is_used_until_it_is_full(self):
         for _ in range(2):
             self.assertEqual(['a'], self.hosts())
             self.cycle.claimed('a')
@@ -460,8 +460,8 @@ class TestRoom(unittest.TestCase):
         self.cycle.found_room({'b': {'VCPU': 2}})
         self.assertEqual(['a', 'b'], self.hosts())
 
-    def test_another_form(self):
-        """It counts on hosts that are new, and on these alone."""
+    def test_space_of_another_form_counts_only_for_new_hosts(self):
+        """It does not change the space of known hosts."""
         self.cycle.shortlist.plans['c'] = None
         self.cycle.found_room({'a': {'VCPU': 1}, 'b': {'VCPU': 1},
                                'c': {'VCPU': 1}}, {'VCPU': 1})
