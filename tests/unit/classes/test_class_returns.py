@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who of a class is asked to come back."""
+"""Tests of the choice of class servers that return."""
 
 import datetime
 import types
@@ -76,7 +76,7 @@ class TestReturning(unittest.TestCase):
         self.memory = None
 
     def add(self, uuid, name, host=None, ago_s=7200, ran_s=7200):
-        """One that has run, and runs on, or has waited since."""
+        """Add a server that has run, and runs or waits now."""
         now_us = microseconds(world.NOW)
         events = [Event(now_us - (ago_s + ran_s) * SECOND - number, kind)
                   for number, kind in ((3, Kind.QUEUED), (2, Kind.ALLOCATING),
@@ -105,7 +105,7 @@ class TestReturning(unittest.TestCase):
             self.add(uuid, 'bronze', 'h')
         self.add('g', 'gold')
 
-    def test_the_more_urgent_take_what_room_there_is(self):
+    def test_more_urgent_servers_use_the_free_space(self):
         self.add('b', 'bronze')
         self.add('g', 'gold')
         self.room = {'r': ONE}
@@ -118,7 +118,7 @@ class TestReturning(unittest.TestCase):
         self.headroom.has_room.return_value = False
         self.assertEqual([], self.choose('b', 'g'))
 
-    def test_a_host_has_the_least_that_it_was_said_to_have(self):
+    def test_the_smallest_reported_space_of_a_host_counts(self):
         """Somebody came, or left, between two answers."""
         self.add('a', 'gold')
         self.add('b', 'gold')
@@ -128,8 +128,8 @@ class TestReturning(unittest.TestCase):
             self.assertEqual(['a'], self.choose_of(
                 {'a': ONE, 'b': {'VCPU': 1, 'DISK_GB': 0}}, 2))
 
-    def test_one_whose_needs_nobody_knows(self):
-        """Placement does not answer what is asked of nothing."""
+    def test_a_server_of_unknown_size_does_not_return(self):
+        """Placement does not answer a query without resources."""
         self.add('a', 'gold')
         self.add('b', 'gold')
         self.placement.get_room.side_effect = lambda wanted: (
@@ -137,7 +137,7 @@ class TestReturning(unittest.TestCase):
         self.assertEqual(['a'], self.choose_of({'a': {}, 'b': ONE}, 2))
         self.assertEqual(['a'], self.choose_of({'a': {}}, 2))
 
-    def test_what_is_kept_free_is_not_given_to_others(self):
+    def test_headroom_is_not_used(self):
         self.add('a', 'gold', ago_s=9000)
         self.add('b', 'bronze')
         self.room = {'r': {'VCPU': 2}}
@@ -148,7 +148,7 @@ class TestReturning(unittest.TestCase):
         self.assertEqual(['a', 'b'], self.choose_of(
             {'a': {'VCPU': 2}, 'b': ONE}, 2))
 
-    def test_others_end_once_a_period(self):
+    def test_others_are_evicted_once_a_period(self):
         self.full()
         self.assertEqual(['g'], self.choose('g'))
         self.assertEqual([], self.choose('g'))
@@ -160,7 +160,7 @@ class TestReturning(unittest.TestCase):
         self.seconds -= 86_400
         self.assertEqual(['g'], self.choose('g'))
 
-    def test_nobody_ends_who_may_not(self):
+    def test_no_server_is_evicted_if_not_allowed(self):
         self.full()
         for spoil in (
                 lambda: setattr(self, 'paused', 'maintenance'),
@@ -190,14 +190,14 @@ class TestReturning(unittest.TestCase):
         self.add('b', 'bronze', ago_s=60, ran_s=90000)
         self.assertEqual([], self.choose('b'))
 
-    def test_one_that_is_forgotten_meanwhile(self):
+    def test_a_server_that_is_deleted_meanwhile(self):
         self.full()
         del self.promised.claimants['g']
         self.assertEqual([], self.choose('g'))
         self.assertEqual(set(), self.returning.of_class(['g']))
         self.assertEqual({'x'}, self.returning.of_class(['x', 'normal']))
 
-    def test_a_victim_that_is_forgotten_meanwhile(self):
+    def test_a_victim_that_is_deleted_meanwhile(self):
         self.full()
 
         def forget(server):
@@ -207,8 +207,8 @@ class TestReturning(unittest.TestCase):
         self.known.budgets.read.return_value = mock.Mock(allows=forget)
         self.assertEqual(['g'], self.choose('g'))
 
-    def test_many_that_are_alike(self):
-        """No more are looked at than have room, or may come."""
+    def test_many_equal_servers(self):
+        """Only as many are evaluated as have space or may return."""
         for number in range(3000):
             self.add(f'{number:04}', 'gold')
         for number in range(100):

@@ -14,7 +14,7 @@ from nova_preempt.cloud import cells
 
 
 class TestReadings(unittest.TestCase):
-    """Readings of cells, in no thread, in a time of the test's own."""
+    """Readings of cells without threads, with a clock of the test."""
 
     def setUp(self):
         self.now = 0.0
@@ -61,14 +61,14 @@ class TestReadings(unittest.TestCase):
         while self.hung:
             self.hung.pop()()
 
-    def test_all(self):
+    def test_all_cells_are_read(self):
         self.readings.read()
         self.readings.read()
         self.assertEqual(['one', 'two'] * 2, self.reads)
         self.assertEqual(set(), self.readings.unreadable())
         self.assertEqual(0, self.now)
 
-    def test_one_that_fails(self):
+    def test_a_cell_that_fails_is_unreadable(self):
         self.failing = {'one'}
         with self.assertLogs(cells.__name__, 'ERROR'):
             self.readings.read()
@@ -78,8 +78,8 @@ class TestReadings(unittest.TestCase):
         self.readings.read()
         self.assertEqual(set(), self.readings.unreadable())
 
-    def test_one_that_fails_again_and_again(self):
-        """It is said again only once something else is wrong with it."""
+    def test_a_repeated_failure_is_logged_once(self):
+        """It is logged again only if the error changes."""
         self.failing = {'one'}
         with self.assertLogs(cells.__name__, 'INFO') as logs:
             for _ in range(3):
@@ -97,8 +97,8 @@ class TestReadings(unittest.TestCase):
              for record in logs.records])
         self.assertIn('cell one can be read again', logs.output[-1])
 
-    def test_one_that_hangs(self):
-        """It is waited for once, and not asked again before it answers."""
+    def test_a_cell_that_hangs_is_waited_for_once(self):
+        """It is not called again before it answers."""
         self.hanging = {'one'}
         self.readings.read()
         self.assertEqual(10, self.now)
@@ -133,7 +133,7 @@ class TestReadings(unittest.TestCase):
         self.answer()
         self.assertEqual(set(), self.readings.unreadable())
 
-    def test_no_more_threads_than_so_many(self):
+    def test_the_number_of_threads_is_limited(self):
         self.hang(100)
         self.assertEqual(3, len(self.hung))
         self.hang(5000)
@@ -145,14 +145,14 @@ class TestReadings(unittest.TestCase):
         self.readings.read()
         self.assertEqual(set(), self.readings.unreadable())
 
-    def test_one_that_is_gone_meanwhile(self):
+    def test_a_cell_that_is_deleted_meanwhile(self):
         self.hang(50)
         del self.mappings['one']
         self.readings.read()
         self.answer()
         self.assertEqual(set(), self.readings.unreadable())
 
-    def test_it_answers_late(self):
+    def test_a_late_answer_makes_a_cell_readable(self):
         self.hanging = {'one'}
         self.readings.read()
         self.answer()
@@ -160,15 +160,15 @@ class TestReadings(unittest.TestCase):
         self.readings.read()
         self.assertEqual(2, self.reads.count('one'))
 
-    def test_it_answers_in_time(self):
+    def test_an_answer_in_time(self):
         self.hanging = {'one'}
         self.meanwhile = [self.answer]
         self.readings.read()
         self.assertEqual(0, self.now)
         self.assertEqual({'one', 'two'}, set(self.reads))
 
-    def test_what_began_before_is_too_old(self):
-        """Who asks while it is read waits for the next reading."""
+    def test_a_reading_that_began_before_is_too_old(self):
+        """A call during a reading waits for the next reading."""
         others = [threading.Thread(target=self.readings.read)
                   for _ in range(3)]
         self.hanging = {'one'}
@@ -182,7 +182,7 @@ class TestReadings(unittest.TestCase):
         self.assertEqual(2, self.reads.count('one'))
 
     def wait_for_others(self):
-        """Until they have asked."""
+        """Wait until the other threads have called."""
         time.sleep(0.1)
 
     def test_a_cell_that_is_gone(self):

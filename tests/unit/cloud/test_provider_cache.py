@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is remembered of providers, and for how long."""
+"""Tests of the cache of providers."""
 
 import unittest
 from unittest import mock
@@ -64,7 +64,7 @@ class TestProviderCache(unittest.TestCase):
         self.look()
         self.assertEqual([('list', *QUERY)], self.calls())
 
-    def test_not_where_it_must_be_new(self):
+    def test_no_remembered_list_is_used_if_it_must_be_new(self):
         self.look()
         self.look(0)
         self.assertEqual(2, len(self.calls()))
@@ -77,7 +77,7 @@ class TestProviderCache(unittest.TestCase):
             self.look()
             self.assertEqual([], self.calls())
 
-    def test_room_of_which_there_is_no_other_trace(self):
+    def test_free_space_without_a_new_generation(self):
         inventories = {'VCPU': model.Inventory(4)}
         self.placement.get_provider_state = lambda uuid, known: (
             model.Provider(uuid, 1, inventories, {'s': {'VCPU': 3}}))
@@ -91,7 +91,7 @@ class TestProviderCache(unittest.TestCase):
         self.placement.get_room.assert_called_once_with(
             {'VCPU': 1, 'DISK_GB': 1}, 7)
 
-    def test_room_is_not_looked_for_too_often(self):
+    def test_free_space_is_read_at_most_every_ten_seconds(self):
         self.placement.get_room = mock.Mock(return_value={})
         for self.now, classes, calls in (
                 (0, ['VCPU'], 1), (9, ['VCPU'], 1), (9, ['PCPU'], 2),
@@ -101,8 +101,8 @@ class TestProviderCache(unittest.TestCase):
         self.cache.find_room(['VCPU'], 7)
         self.assertEqual(4, self.placement.get_room.call_count)
 
-    def test_one_that_fails_in_the_background(self):
-        """The others are read, and so are listings."""
+    def test_a_failed_background_reading_does_not_stop_others(self):
+        """Other providers and lists are read."""
         self.look()
         self.calls()
         self.placement.generations = {'a': 2, 'b': 2}
@@ -119,7 +119,7 @@ class TestProviderCache(unittest.TestCase):
                              self.refresh())
         self.assertEqual(1, self.cache.known('a').generation)
 
-    def test_many_that_fail(self):
+    def test_many_failed_readings(self):
         self.placement.generations = dict.fromkeys('abcdef', 2)
         self.placement.get_provider_state = mock.Mock(
             side_effect=placement_api.PlacementError('500'))
@@ -129,13 +129,13 @@ class TestProviderCache(unittest.TestCase):
         self.assertEqual(provider_cache.MOST_FAILURES,
                          self.placement.get_provider_state.call_count)
 
-    def test_not_what_nobody_asks_for(self):
+    def test_unused_lists_are_not_refreshed(self):
         self.look()
         self.now = provider_cache.LISTING_S + 1
         self.refresh()
         self.assertEqual([('list',)], self.refresh())
 
-    def test_not_that_of_one_host(self):
+    def test_lists_of_one_host_are_not_refreshed(self):
         self.look(params=[('in_tree', 'a')])
         self.calls()
         self.assertEqual([('list',)], self.refresh())
@@ -161,7 +161,7 @@ class TestProviderCache(unittest.TestCase):
         self.assertEqual({'a': False, 'b': False}, self.look())
 
     def test_left_while_it_is_read(self):
-        """What was on its way may have been written down before that."""
+        """The answer may be older than the departure."""
         real = self.placement.get_provider_state
 
         def answer(uuid, known):
@@ -176,7 +176,7 @@ class TestProviderCache(unittest.TestCase):
         self.cache.read('a')
         self.assertEqual({'a': True, 'b': True}, self.look())
 
-    def test_left_where_nobody_was_before(self):
+    def test_left_on_a_host_read_for_the_first_time(self):
         """The background has not come to that host yet."""
         self.cache = provider_cache.ProviderCache(self.placement,
                                                   lambda: self.now)

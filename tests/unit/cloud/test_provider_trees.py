@@ -70,7 +70,7 @@ class TestTrees(unittest.TestCase):
         self.trees = provider_trees.TreeCache(self.placement, self.providers,
                                               self.clock)
 
-    def test_the_root_first_and_what_is_shared_last(self):
+    def test_order_of_root_nested_and_shared_providers(self):
         tree = self.trees.read('h')
         self.assertEqual(['host', 'gpu', 'share'],
                          [each.name for each in tree])
@@ -78,7 +78,7 @@ class TestTrees(unittest.TestCase):
         self.assertEqual({'CUSTOM_G'}, tree[1].traits)
         self.assertEqual({'s'}, model.Host('host', tree).shared)
 
-    def test_it_is_read_once(self):
+    def test_a_tree_is_read_once(self):
         tree = self.trees.read('h')
         self.placement.reads.clear()
         self.assertEqual((tree, True), self.trees.look()['h'])
@@ -92,7 +92,7 @@ class TestTrees(unittest.TestCase):
         self.assertFalse(self.trees.look()['h'][1])
         self.assertEqual({'a': {'G': 1}}, self.trees.get('h')[1].allocations)
 
-    def test_a_change_of_what_is_shared(self):
+    def test_a_change_of_a_shared_provider(self):
         self.trees.read('h')
         self.placement.generations['s'] += 1
         self.placement.used['s'] = {'a': {'S': 1}}
@@ -103,7 +103,7 @@ class TestTrees(unittest.TestCase):
         self.assertIs(tree, self.trees.get('h'))
         self.assertEqual(['s'], self.placement.reads)
 
-    def test_a_server_of_another_host_has_left_what_is_shared(self):
+    def test_a_server_of_another_host_has_left_a_shared_provider(self):
         """Placement does not raise a generation then."""
         self.placement.used['s'] = {'a': {'S': 1}}
         self.trees.read('h')
@@ -122,15 +122,15 @@ class TestTrees(unittest.TestCase):
         self.assertEqual((tree, True), self.trees.look_again('h'))
         self.assertEqual(['s', 's'], self.placement.reads)
 
-    def test_what_is_shared_is_read_again_after_a_while(self):
-        """Whoever deletes allocations in Placement leaves no other trace."""
+    def test_shared_providers_are_read_again_after_a_while(self):
+        """A deletion in Placement leaves no other trace."""
         self.placement.used['s'] = {'a': {'S': 1}}
         self.trees.read('h')
         self.placement.used['s'] = {}
         self.clock.side_effect = range(500, 1000)
         self.assertEqual({}, self.trees.look()['h'][0][2].allocations)
 
-    def test_what_is_shared_with_others_from_now_on(self):
+    def test_a_provider_that_is_shared_with_other_hosts_now(self):
         self.trees.read('h')
         self.placement.generations['s'] += 1
         self.placement.aggregates['s'] = ['another']
@@ -138,7 +138,7 @@ class TestTrees(unittest.TestCase):
         self.assertEqual(['h', 'g'],
                          [each.uuid for each in self.trees.get('h')])
 
-    def test_what_was_shared_is_gone(self):
+    def test_a_shared_provider_is_deleted(self):
         self.trees.read('h')
         real = self.placement.list_all_providers
         with mock.patch.object(
@@ -178,7 +178,7 @@ class TestTrees(unittest.TestCase):
         self.assertTrue(self.trees.look(max_age_s=1000)['h1'][1])
         self.assertEqual([], self.placement.lists)
 
-    def test_a_list_that_has_led_somebody_astray(self):
+    def test_an_outdated_list_is_read_again(self):
         self.trees.read('h')
         self.trees.look()
         self.placement.generations['g'] += 1
@@ -188,7 +188,7 @@ class TestTrees(unittest.TestCase):
         self.assertFalse(self.trees.look(1000)['h'][1])
 
     def test_many_hosts_are_listed_together(self):
-        """And what they share is read once."""
+        """Their shared providers are read once."""
         hosts = [f'h{number}' for number in range(50)]
         self.begin(*hosts)
         found = self.trees.get_all([*hosts, 'unknown'])
@@ -207,8 +207,8 @@ class TestTrees(unittest.TestCase):
         self.assertEqual(2, again['h7'][1].generation)
         self.assertEqual({}, self.trees.get_all([]))
 
-    def test_a_root_that_others_read_later(self):
-        """What was read before that is not as new."""
+    def test_a_root_read_later_by_others_keeps_the_age_of_the_tree(self):
+        """The parts read before are older."""
         real = self.placement.get_aggregates
 
         def get_aggregates(uuid):
@@ -220,7 +220,7 @@ class TestTrees(unittest.TestCase):
             self.trees.read('h')
         self.assertFalse(self.trees.look()['h'][1])
 
-    def test_trees_that_other_threads_read_meanwhile(self):
+    def test_trees_read_by_other_threads_meanwhile(self):
         class Root(str):
             """While it is looked for, another thread reads a tree."""
 

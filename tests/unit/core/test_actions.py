@@ -16,7 +16,7 @@ STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
 
 class TestChoose(unittest.TestCase):
 
-    def test_what_the_flavor_asks_for_if_it_is_allowed(self):
+    def test_the_action_of_the_flavor_if_it_is_allowed(self):
         for asked, allowed, chosen in (
                 ('', ['shelve', 'stop'], 'shelve'),
                 ('stop', ['shelve', 'stop'], 'stop'),
@@ -25,7 +25,7 @@ class TestChoose(unittest.TestCase):
                 ('stop', ['migrate'], 'delete'), ('', [], 'delete')):
             self.assertEqual(chosen, actions.choose(asked, allowed))
 
-    def test_what_keeps_parts_of_its_host_is_not_stopped(self):
+    def test_servers_that_keep_parts_of_their_host_are_not_stopped(self):
         for asked, allowed, chosen in (
                 ('stop', ['delete', 'shelve', 'stop'], 'delete'),
                 ('stop', ['stop', 'shelve', 'delete'], 'shelve'),
@@ -41,14 +41,14 @@ class TestChoose(unittest.TestCase):
 
 class TestNextCall(unittest.TestCase):
 
-    def test_its_own_action_as_long_as_it_is_possible(self):
+    def test_the_own_action_while_it_is_possible(self):
         allowed = ['delete', 'shelve', 'stop']
         for vm_state in STATES:
             if vm_state not in ('error', 'soft-delete'):
                 self.assertNotEqual('force_delete', actions.next_call(
                     'shelve', allowed, vm_state), vm_state)
 
-    def test_the_next_one_that_the_operator_allows(self):
+    def test_the_next_allowed_action(self):
         for allowed, call in ((['shelve', 'delete'], 'force_delete'),
                               (['delete', 'shelve'], 'force_delete'),
                               (['shelve', 'stop', 'migrate'], None),
@@ -66,7 +66,7 @@ class TestFreed(unittest.TestCase):
             self.assertEqual(resources, actions.freed(resources, action))
             self.assertEqual({}, actions.kept(resources, action))
 
-    def test_of_a_stopped_one_what_nova_does_not_keep(self):
+    def test_a_stopped_server_frees_vcpus_and_memory(self):
         resources = {'VCPU': 1, 'MEMORY_MB': 2, 'DISK_GB': 3, 'PCPU': 4,
                      'VGPU': 5, 'CUSTOM_PCI': 0}
         self.assertEqual({'VCPU': 1, 'MEMORY_MB': 2},
@@ -74,7 +74,7 @@ class TestFreed(unittest.TestCase):
         self.assertEqual({'DISK_GB': 3, 'PCPU': 4, 'VGPU': 5},
                          actions.kept(resources, 'stop'))
 
-    def test_plain(self):
+    def test_is_plain(self):
         self.assertTrue(actions.is_plain(['VCPU', 'MEMORY_MB', 'DISK_GB']))
         self.assertTrue(actions.is_plain([]))
         self.assertFalse(actions.is_plain(['VCPU', 'VGPU']))
@@ -82,7 +82,7 @@ class TestFreed(unittest.TestCase):
 
 class TestShelvedVictims(unittest.TestCase):
 
-    def test_one_that_is_shelved_is_offloaded_whatever_its_action(self):
+    def test_a_shelved_victim_is_offloaded_by_each_action(self):
         for action in ('delete', 'shelve', 'stop'):
             self.assertEqual('shelve_offload', actions.call(action, 'shelved'))
             self.assertEqual('shelve_offload', actions.next_call(
@@ -101,31 +101,31 @@ def of(*allowed, action='', notice_s=None, restore=False, pinned=False,
 
 class TestTerms(unittest.TestCase):
 
-    def test_what_the_flavor_asks_for(self):
+    def test_terms_of_the_flavor(self):
         self.assertEqual(
             actions.EvictionTerms('stop', 45, restore=False),
             of('shelve', 'stop', action='stop', notice_s=45))
 
-    def test_within_what_the_operator_allows(self):
+    def test_terms_within_the_limits_of_the_operator(self):
         self.assertEqual(
             actions.EvictionTerms('shelve', 60, restore=False),
             of('shelve', 'stop', action='delete', notice_s=9999))
         self.assertEqual(actions.EvictionTerms('delete', 30, restore=False),
                          of('migrate', action='stop'))
 
-    def test_only_what_was_shelved_comes_back(self):
+    def test_only_shelved_servers_come_back(self):
         self.assertTrue(of('shelve', restore=True).restore)
         self.assertFalse(of('stop', restore=True).restore)
 
-    def test_what_asks_to_be_moved(self):
+    def test_terms_with_the_action_migrate(self):
         self.assertEqual(
             actions.EvictionTerms('shelve', 30, restore=True, migrate=True),
             of('shelve', 'migrate', action='migrate', restore=True))
         # Where nobody may be moved it is no more than another name.
         self.assertFalse(of('shelve', action='migrate').migrate)
 
-    def test_a_device_that_can_be_used_once_is_not_migrated(self):
-        """Its server would take another one where it is migrated to."""
+    def test_a_server_with_a_one_time_device_is_not_migrated(self):
+        """The server would use another device on its new host."""
         self.assertEqual(
             actions.EvictionTerms('delete', 30, restore=False),
             of('delete', 'migrate', action='migrate', one_time=True))
@@ -135,7 +135,7 @@ class TestTerms(unittest.TestCase):
         self.assertFalse(
             actions.is_migrated_first('delete', ['migrate'], one_time=True))
 
-    def test_who_is_migrated_first(self):
+    def test_servers_that_are_migrated_first(self):
         for allowed, asking, others in (
                 (['migrate', 'stop'], True, True),
                 (['stop', 'migrate'], True, False), ([], True, False)):

@@ -93,21 +93,21 @@ class TestCapacity(unittest.TestCase):
 class TestMissing(unittest.TestCase):
     """Only what has to be freed is missing."""
 
-    def test_fits(self) -> None:
+    def test_nothing_is_missing_if_it_fits(self) -> None:
         self.assertEqual({}, lack(4, Inventory(8), used=4))
 
     def test_nothing_asked_for(self) -> None:
         self.assertEqual({}, lack(0, Inventory(8), used=20))
         self.assertEqual({}, lacks({"NONE": 0}, support.host("h", {}, {})))
 
-    def test_negative(self) -> None:
+    def test_negative_amounts_are_refused(self) -> None:
         with self.assertRaisesRegex(ValueError, "negative"):
             lack(-1, Inventory(8))
 
-    def test_lacks(self) -> None:
+    def test_the_shortfall_is_missing(self) -> None:
         self.assertEqual({"VCPU": 2}, lack(4, Inventory(8), used=6, held=3))
 
-    def test_all_of_it_is_freeable(self) -> None:
+    def test_all_of_the_request_can_be_freed(self) -> None:
         self.assertEqual({"VCPU": 4}, lack(4, Inventory(8), used=8, held=4))
 
     def test_used_beyond_capacity(self) -> None:
@@ -125,13 +125,13 @@ class TestMissing(unittest.TestCase):
             {"VCPU": 1}, lacks({"MEMORY_MB": 90, "VCPU": 1}, only)
         )
 
-    def test_class_that_nobody_uses(self) -> None:
+    def test_an_unused_class(self) -> None:
         only = Host("h", (Provider("h", 0, {"VGPU": Inventory(1)}, {}),))
         self.assertEqual({}, lacks({"VGPU": 1}, only))
 
 
 class TestRefusals(unittest.TestCase):
-    """What no server leaving could change is told apart, with numbers."""
+    """Refusals that no eviction could change, with numbers."""
 
     def refused(
         self, code: RefusalCode, text: str, found: dict[str, int] | Refusal
@@ -172,14 +172,14 @@ class TestRefusals(unittest.TestCase):
             lack(3, inventory),
         )
 
-    def test_no_room(self) -> None:
+    def test_no_space(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
             "VCPU: 5 asked for, 2 of 8 free and 2 held by preemptible servers",
             lack(5, Inventory(8), used=6, held=2),
         )
 
-    def test_no_room_though_empty(self) -> None:
+    def test_no_space_on_an_empty_host(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
             "VCPU: 9 asked for, 8 of 8 free and 0 held by preemptible servers",
@@ -193,7 +193,7 @@ class TestRefusals(unittest.TestCase):
         self.assertIs(RefusalCode.NO_INVENTORY, found.code)
 
     def test_granular(self) -> None:
-        """What stands for itself is not served, wherever there is room."""
+        """A numbered group is not served, even with space."""
         found = missing(
             Request((RequestGroup(
                 {"VCPU": 1}), RequestGroup({"VGPU": 1}, "1"))),
@@ -205,7 +205,7 @@ class TestRefusals(unittest.TestCase):
 
 
 class TestCount(unittest.TestCase):
-    """How many fit."""
+    """Tests of the number of servers that fit."""
 
     def test_the_scarcest_counts(self) -> None:
         only = support.host("h", {"VCPU": 8, "MEMORY_MB": 100}, {"VCPU": 2})
@@ -221,7 +221,7 @@ class TestCount(unittest.TestCase):
             ),
         )
 
-    def test_none(self) -> None:
+    def test_no_server_fits(self) -> None:
         only = support.host("h", {"VCPU": 8}, {"VCPU": 9})
         self.assertEqual(0, count(Request.of({"VCPU": 1}), only, {}))
         self.assertEqual(0, count(Request.of({"VGPU": 1}), only, {}))
@@ -235,7 +235,7 @@ class TestAmounts(unittest.TestCase):
             capacity.total([{"VCPU": 1}, {}, {"VCPU": 2, "DISK_GB": 5}]),
         )
 
-    def test_less(self) -> None:
+    def test_subtract(self) -> None:
         self.assertEqual(
             {"VCPU": 3, "DISK_GB": -5, "VGPU": 0},
             capacity.subtract(
@@ -256,8 +256,8 @@ class TestAmounts(unittest.TestCase):
             with self.subTest(wanted=wanted):
                 self.assertIs(expected, capacity.fits(wanted, free))
 
-    def test_rooms(self) -> None:
-        """Of hosts, whatever their trees are, and of what they share."""
+    def test_rooms_are_sums_of_trees(self) -> None:
+        """Sums over trees and shared providers."""
         def summary(root: str | None, **amounts: tuple[int, int]) -> object:
             return {
                 "root_provider_uuid": root,
@@ -289,7 +289,7 @@ class TestSlots(unittest.TestCase):
 
 class TestMostUsed(unittest.TestCase):
 
-    def test_what_is_reserved_since_it_is_in_use(self):
+    def test_amounts_reserved_since_they_are_in_use(self):
         for inventory, expected in (
                 (Inventory(4), 4), (Inventory(4, reserved=1), 3),
                 (Inventory(4, reserved=1, allocation_ratio=2.0), 6),

@@ -38,10 +38,10 @@ class TestUsage(unittest.TestCase):
                           in zip(quotas.NAMES, requested, strict=True)
                           if amount}, adds)
 
-    def test_nobody_is_there(self):
+    def test_no_servers(self):
         self.check((0, 0, 0), (1, 2, 512), size(2, 512), 'a')
 
-    def test_several_at_once(self):
+    def test_several_servers_of_a_request(self):
         self.check((1, 1, 1024), (3, 6, 3), size(2, 1), 'bcd',
                    {'a': server()})
 
@@ -50,38 +50,38 @@ class TestUsage(unittest.TestCase):
         self.check((1, 2, 1024), (1, 1, 1024), size(), 'x', servers)
         self.check((1, 9, 1024), (1, 1, 1024), normal(), 'x', servers)
 
-    def test_what_moves_adds_nothing(self):
+    def test_a_move_adds_nothing(self):
         self.check((2, 6, 2048), (0, 0, 0), size(2), 'a',
                    {'a': server(size(2)), 'b': server(size(4))})
 
-    def test_what_shrinks_adds_nothing(self):
+    def test_a_smaller_size_adds_nothing(self):
         self.check((1, 2, 1024), (0, 0, 0), size(1), 'a',
                    {'a': server(size(2))})
 
-    def test_what_grows_adds_the_difference(self):
+    def test_a_larger_size_adds_the_difference(self):
         self.check((2, 3, 2048), (0, 4, 0), size(5), 'a',
                    {'a': server(), 'b': server(size(2))})
 
-    def test_one_amount_may_grow_as_another_shrinks(self):
+    def test_one_amount_grows_and_another_shrinks(self):
         self.check((1, 2, 1024), (0, 1, 0), size(3, 512), 'a',
                    {'a': server(size(2, 1024))})
 
-    def test_what_changes_its_kind_is_new_there(self):
+    def test_a_change_of_kind_counts_as_a_new_server(self):
         servers = {'a': server(), 'n': server(normal())}
         self.check((1, 1, 1024), (1, 1, 1024), size(), 'n', servers)
         self.check((1, 1, 1024), (1, 1, 1024), normal(), 'a', servers)
 
-    def test_either_size_may_stay(self):
-        """Each amount is that of the larger one, of the kind that counts."""
+    def test_the_larger_size_of_a_resize_counts(self):
+        """Each amount is the larger one, of the kind that counts."""
         resized = {'a': server(size(1, 4096), size(4, 1024), normal(9))}
         self.check((1, 4, 4096), (1, 2, 1024), size(2), 'b', resized)
         self.check((1, 9, 1024), (1, 1, 1024), normal(), 'b', resized)
 
-    def test_what_was_admitted_counts_until_it_is_in_a_cell(self):
+    def test_an_admitted_request_counts_until_it_is_in_a_cell(self):
         self.check((1, 3, 1024), (1, 1, 1024), size(), 'b',
                    requests={'a'}, claims=[claim(1, 'a', size(3))])
 
-    def test_in_a_cell_and_busy_it_counts_once(self):
+    def test_an_admitted_server_in_a_cell_counts_once(self):
         self.check((1, 2, 1024), (1, 1, 1024), size(), 'b',
                    {'a': server(size(2), busy=True)}, {'a'},
                    [claim(1, 'a', size(2))])
@@ -111,15 +111,15 @@ class TestUsage(unittest.TestCase):
 
 class TestLimits(unittest.TestCase):
 
-    def test_of_each_kind(self):
+    def test_limits_of_each_kind(self):
         of_all = FREE | {'servers': 1, 'normal_vcpus': 2}
         self.assertEqual({'servers': 1, 'vcpus': -1, 'memory_mb': -1},
                          quotas.limits_of(of_all, {}, True))
         self.assertEqual({'servers': -1, 'vcpus': 2, 'memory_mb': -1},
                          quotas.limits_of(of_all, {}, False))
 
-    def test_of_a_project(self):
-        """What is not said of it is as for all; -1 lifts a limit."""
+    def test_limits_of_a_project(self):
+        """Missing limits are those of all projects; -1 is no limit."""
         of_all = FREE | {'servers': 1, 'vcpus': 2, 'normal_vcpus': 0}
         of_project = {'servers': 3, 'normal_vcpus': -1}
         self.assertEqual({'servers': 3, 'vcpus': 2, 'memory_mb': -1},
@@ -143,7 +143,7 @@ class TestLimits(unittest.TestCase):
                                     {'servers': 9, 'vcpus': used},
                                     {'vcpus': requested}))
 
-    def test_tell(self):
+    def test_message_of_exceeded_limits(self):
         over = [quotas.ExceededLimit('servers', 2, 1, 3),
                 quotas.ExceededLimit('vcpus', 3, 2, 6)]
         self.assertEqual(
@@ -162,7 +162,7 @@ class TestZeroed(unittest.TestCase):
             {f'resources:{name}': amount for name, amount in amounts.items()},
             classes, preemptible)
 
-    def test_what_is_asked_for_by_none(self):
+    def test_resources_requested_as_zero(self):
         self.assertEqual({'resources:VCPU'}, self.zeroed(
             VCPU='0', MEMORY_MB='1', DISK_GB='0'))
 

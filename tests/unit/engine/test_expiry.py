@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose time is over, as the engine sees it."""
+"""Tests of expired servers and victims in the engine."""
 
 import dataclasses
 import datetime
@@ -50,19 +50,19 @@ class TestMaximumRuntime(unittest.TestCase):
         ).end_old_servers()
         return [call.args[0].uuid for call in ends.begin.mock_calls]
 
-    def test_whose_time_is_over(self):
+    def test_servers_at_their_maximum_run_time_end(self):
         self.assertEqual(['a'], self.ended(
             server('a'), server('b', maximum_runtime_s=9000),
             server('c', maximum_runtime_s=0)))
 
-    def test_who_is_promised_to_come_back_is_not_deleted(self):
+    def test_a_server_of_a_class_is_not_deleted(self):
         gold = server('a', action='shelve', class_name='gold')
         self.assertEqual(['a'], self.ended(gold))
         self.assertEqual(['b'], self.ended(
             gold, server('b'), actions=('stop', 'delete')))
 
 
-    def test_one_that_placement_cannot_show_keeps_nobody_waiting(self):
+    def test_an_unreadable_server_does_not_delay_others(self):
         ends = mock.Mock()
         ends.begin.side_effect = [placement_api.PlacementError('500'), 'd']
         self.assertRaises(placement_api.PlacementError, self.ended,
@@ -80,7 +80,7 @@ class TestMaximumRuntime(unittest.TestCase):
 
 class TestRetention(unittest.TestCase):
 
-    def test_one_that_nova_does_not_delete_keeps_none_of_the_others(self):
+    def test_a_failed_deletion_does_not_delay_others(self):
         self.nova.get.side_effect = [nova_api.NovaError('its cell is away'),
                                      STOPPED, STOPPED]
         self.nova.force_delete.side_effect = [nova_api.NovaError('409'), None]
@@ -125,8 +125,8 @@ class TestRetention(unittest.TestCase):
         return [call.args[2] for call
                 in self.process.decisions.update_victim.mock_calls]
 
-    def test_one_that_somebody_has_started_gets_its_space_back(self):
-        """Whether it was kept for long enough or not."""
+    def test_a_started_victim_gets_its_space_back(self):
+        """Before and after the end of the retention."""
         for retention_s in (0, 10 ** 10):
             keeper = self.make('a', retention_s)
             self.known['a'] = server('a')
@@ -139,7 +139,7 @@ class TestRetention(unittest.TestCase):
             self.nova.unlock.assert_called_with('a')
             self.assertEqual([], self.deleted())
 
-    def test_one_that_was_resized_since_keeps_what_nova_gave_it(self):
+    def test_a_resized_victim_keeps_its_new_allocation(self):
         self.placement.get_consumer.return_value = placement_api.Consumer(
             'a', {'rp': {'resources': {'VCPU': 4, 'MEMORY_MB': 4096}}}, 9)
         keeper = self.make('a')
@@ -149,7 +149,7 @@ class TestRetention(unittest.TestCase):
         self.placement.post_allocations.assert_not_called()
         self.assertEqual([decisions.KEPT], self.statuses())
 
-    def test_a_pause_stops_deletions_alone(self):
+    def test_a_pause_stops_only_deletions(self):
         keeper = self.make('ab')
         self.process.pauses.why.return_value = 'by an operator'
         self.known['a'] = server('a')
@@ -167,13 +167,13 @@ class TestRetention(unittest.TestCase):
         keeper.delete_stopped()
         self.assertEqual(['a'], self.deleted())
 
-    def test_another_engine_acts_from_the_middle_on(self):
+    def test_another_engine_leads_from_the_middle_of_a_round(self):
         self.nova.get.return_value = STOPPED
         self.make('abc', leads=lambda: not self.deleted()).delete_stopped()
         self.assertEqual(['a'], self.deleted())
 
-    def test_one_that_was_started_where_others_have_its_space(self):
-        """It is told once, and never deleted."""
+    def test_a_started_victim_without_space_is_reported_once(self):
+        """It is never deleted."""
         self.nova.get.return_value = RUNNING
         self.placement.post_allocations.side_effect = placement_api.Conflict(
             'no', placement_api.NO_ROOM)
@@ -184,19 +184,19 @@ class TestRetention(unittest.TestCase):
         self.assertEqual(1, ''.join(logs.output).count('WARNING'))
         self.assertEqual([], self.deleted() + self.statuses())
 
-    def test_nova_is_not_asked_for_those_that_are_kept(self):
+    def test_nova_is_not_asked_about_kept_victims(self):
         self.make('abc', 10 ** 10).delete_stopped()
         self.nova.get.assert_not_called()
 
-    def test_one_that_is_preemptible_no_more_is_not_deleted(self):
+    def test_a_server_that_is_not_preemptible_any_more_is_not_deleted(self):
         self.nova.get.return_value = STOPPED
         keeper = self.make('a')
         self.known.clear()
         keeper.delete_stopped()
         self.assertEqual([], self.deleted() + self.statuses())
 
-    def test_one_whose_lock_is_not_ours_any_more_is_told_once(self):
-        """An administrator has unlocked it, or locked it anew."""
+    def test_a_victim_without_our_lock_is_reported_once(self):
+        """An administrator has unlocked it, or locked it again."""
         for reason in (None, 'evidence'):
             self.nova.get.return_value = dataclasses.replace(
                 STOPPED, locked_reason=reason)
@@ -207,7 +207,7 @@ class TestRetention(unittest.TestCase):
             self.assertEqual(1, ''.join(logs.output).count('WARNING'))
             self.assertEqual([], self.deleted() + self.statuses())
 
-    def test_what_became_of_it(self):
+    def test_final_statuses_of_victims(self):
         for status, expected in (
                 (None, [decisions.GONE]),
                 (observed_server.ObservedServer(

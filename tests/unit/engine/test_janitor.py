@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is put right of servers without an allocation."""
+"""Tests of repairs of servers without allocation."""
 
 import types
 import unittest
@@ -44,34 +44,34 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
             return made._allocate('a'), [
                 call.args[0].uuid for call in begin.mock_calls]
 
-    def test_it_ends(self):
+    def test_a_server_whose_space_was_taken_is_evicted(self):
         self.assertEqual((True, ['a']), self.repair())
 
-    def test_not_if_an_administrator_has_started_or_locked_it(self):
+    def test_no_eviction_if_an_administrator_started_or_locked_it(self):
         self.assertEqual((False, []), self.repair(stopped=['a']))
         self.assertEqual((True, ['a']), self.repair(stopped=['b']))
         self.assertEqual((False, []), self.repair(locked_by='admin'))
 
-    def test_not_if_a_generation_has_moved(self):
+    def test_no_eviction_on_a_generation_conflict(self):
         for code in placement_api.CONCURRENT_UPDATE, '':
             self.assertEqual((False, []), self.repair(code=code))
 
-    def test_not_if_it_would_not_come_back(self):
+    def test_no_eviction_of_a_class_server_that_would_not_return(self):
         self.assertEqual((False, []), self.repair(
             class_name='gold', action='shelve'))
 
-    def test_not_if_some_of_it_is_of_other_providers(self):
+    def test_no_eviction_if_other_providers_are_involved(self):
         self.assertEqual((False, []), self.repair(inventories=()))
 
-    def test_not_where_its_host_is_gone(self):
+    def test_no_eviction_if_the_host_is_gone(self):
         self.assertEqual((False, []), self.repair(inventories=None))
 
 
 class TestNobodyNeedsIt(unittest.TestCase):
-    """Allocations that are freed as they are found for the second time."""
+    """Allocations are deleted when they are found twice."""
 
     def freed(self, kind, of=None):
-        """How many times, after each of two audits.
+        """Return how many allocations are deleted after each of two audits.
 
         :param of: by what our decisions name the consumer
         """
@@ -87,15 +87,15 @@ class TestNobodyNeedsIt(unittest.TestCase):
             counts.append(clients.placement.delete_allocations.call_count)
         return counts
 
-    def test_of_a_migration_whose_server_is_gone(self):
+    def test_an_allocation_of_an_ended_migration_is_deleted(self):
         self.assertEqual([0, 1], self.freed(allocation_audit.ENDED_MIGRATION))
 
-    def test_of_a_server_or_a_stand_in_of_ours(self):
+    def test_an_allocation_of_our_decision_is_deleted(self):
         for of in 'server_uuid', 'victim_uuid', 'stand_in':
             self.assertEqual([0, 1],
                              self.freed(allocation_audit.NO_SERVER, of))
 
-    def test_one_that_placement_does_not_free_holds_up_no_others(self):
+    def test_a_failed_deletion_does_not_delay_others(self):
         clients, audits = mock.Mock(), mock.Mock()
         audits.look.return_value = [
             allocation_audit.Problem(allocation_audit.ENDED_MIGRATION, uuid,
@@ -111,12 +111,12 @@ class TestNobodyNeedsIt(unittest.TestCase):
             call.args[0] for call in
             clients.placement.delete_allocations.mock_calls])
 
-    def test_what_is_not_ours_is_left(self):
+    def test_foreign_allocations_stay(self):
         self.assertEqual([0, 0], self.freed(allocation_audit.NO_SERVER))
 
 
 class TestGoneMeanwhile(unittest.TestCase):
-    """One that is deleted after the audit does not hold up the others."""
+    """A server deleted after the audit does not delay others."""
 
     def clean(self, known, expected):
         """The uuids of those that got their space."""
@@ -145,11 +145,11 @@ class TestGoneMeanwhile(unittest.TestCase):
             raise instances.ServerNotOnHost('a')
         return {'VCPU': 1}, 'node', {}
 
-    def test_nova_has_it_no_more(self):
+    def test_nova_has_no_such_server_any_more(self):
         known = {uuid: test_expiry.server(uuid) for uuid in 'ab'}
         self.assertEqual(['b'], self.clean(known, self.expected))
 
-    def test_we_have_it_no_more(self):
+    def test_the_cache_has_no_such_server_any_more(self):
         self.assertEqual(['b'], self.clean(
             {'b': test_expiry.server('b')}, self.expected))
 

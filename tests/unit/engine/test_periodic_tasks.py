@@ -52,7 +52,7 @@ class TestRounds(TasksTestCase):
         self.assertEqual(['fail', 'often'], self.run_once())
         self.assertIn('fail still fails: no service', self.logger.output)
 
-    def test_each_at_its_time(self):
+    def test_each_task_has_its_pause(self):
         self.run_once()
         self.now += 59
         self.assertEqual(['fail', 'often'], self.run_once())
@@ -62,24 +62,24 @@ class TestRounds(TasksTestCase):
         self.assertEqual(['fail', 'often', 'seldom'],
                          self.run_once(at_once=True))
 
-    def test_one_that_fails_has_its_pause_too(self):
+    def test_a_failed_task_has_its_pause(self):
         self.rounds = self.make(('fail', self.fail_always, 60))
         self.assertEqual(['fail'], self.run_once())
         self.now += 59
         self.assertEqual([], self.run_once())
 
-    def test_others_act(self):
+    def test_no_task_runs_while_another_engine_leads(self):
         self.leadership.holds.return_value = False
         self.assertEqual([], self.run_once())
         self.leadership.holds.return_value = True
         self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
 
-    def test_others_act_from_the_middle_of_a_round(self):
-        """As one whose task has waited for a minute."""
+    def test_a_round_stops_when_another_engine_leads(self):
+        """Its task has waited for a minute."""
         self.leadership.holds.side_effect = [True, False, True]
         self.assertEqual(['fail'], self.run_once())
 
-    def test_others_act_after_a_failure(self):
+    def test_a_failure_is_cleared_when_another_engine_leads(self):
         self.run_once()
         self.now += periodic_tasks.LIMIT_S
         self.assertFalse(self.health.report()[0])
@@ -87,7 +87,7 @@ class TestRounds(TasksTestCase):
         self.run_once()
         self.assertTrue(self.health.report()[0])
 
-    def test_it_stops(self):
+    def test_the_rounds_stop(self):
         def stop():
             self.done.append('stop')
             self.rounds.stop()
@@ -98,7 +98,7 @@ class TestRounds(TasksTestCase):
 
 
 class TestTimed(TasksTestCase):
-    """Work that says itself when it is next due."""
+    """Work that returns when it is next due."""
 
     def setUp(self):
         super().setUp()
@@ -117,7 +117,7 @@ class TestTimed(TasksTestCase):
         self.run_times(3)
         self.assertEqual([1.0, 0.0, 0.25], self.waits)
 
-    def test_what_the_work_took_does_not_count(self):
+    def test_the_pause_does_not_include_the_work(self):
         def work():
             self.now += 7
             return 0.5
@@ -126,15 +126,14 @@ class TestTimed(TasksTestCase):
         self.run_times(2)
         self.assertEqual([0.5, 0.5], self.waits)
 
-    def test_only_the_engine_that_acts(self):
+    def test_only_the_leader_works(self):
         self.leadership.holds.side_effect = [False, True, False]
         self.run_times(3, self.leadership)
         self.assertEqual(1, self.work.call_count)
         self.assertEqual([periodic_tasks.RETRY_S, 0.5, periodic_tasks.RETRY_S],
                          self.waits)
 
-    def test_what_failed_while_another_took_over(self):
-        """Of an engine that does not act it is no fault any more."""
+    def test_a_failure_during_a_change_of_the_leader_is_no_fault(self):
         self.leadership.holds.side_effect = [True, False]
 
         def work():
@@ -147,7 +146,7 @@ class TestTimed(TasksTestCase):
         self.now += periodic_tasks.LIMIT_S
         self.assertEqual({}, self.health.report()[1]['problems'])
 
-    def test_failures_are_tried_again(self):
+    def test_failures_are_retried(self):
         self.work.side_effect = [OSError('away'), OSError('away'), 0.5,
                                  OSError('away')]
         self.run_times(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done with a preemption that comes to nothing."""
+"""Tests of the roll-back of a preemption."""
 
 import dataclasses
 from unittest import mock
@@ -14,7 +14,7 @@ from tests.unit.handover.roll_back import FakePlacement
 
 class TestRollBack(roll_back.RollBackTestCase):
 
-    def test_everybody_lives(self):
+    def test_all_victims_are_kept(self):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back())
         self.assert_space(held=0, a=1, b=1)
@@ -22,29 +22,29 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
 
-    def test_what_a_stand_in_holds_is_the_victims_again(self):
+    def test_allocations_of_a_stand_in_return_to_the_victim(self):
         self.placement.capacity = 3
         self.placement.give('stand-in', 1)
         found = self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
         self.assertEqual({db_decisions.KEPT}, set(found.values()))
         self.assert_space(**{'a': 1, 'b': 1, 'stand-in': 0, 'held': 0})
 
-    def test_a_stand_in_of_one_that_is_gone(self):
+    def test_a_stand_in_of_a_deleted_victim(self):
         self.placement.capacity = 3
         self.placement.give('stand-in', 1)
         del self.nova.servers['a']
         self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
         self.assert_space(**{'a': 0, 'b': 1, 'stand-in': 0, 'held': 0})
 
-    def test_notice_is_taken_back(self):
+    def test_notices_are_withdrawn(self):
         self.roll_back(notice_s=5)
         self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
                          self.nova.calls)
 
     # -- the server that the space was for -----------------------------
 
-    def test_what_the_server_has_is_not_touched(self):
-        """It has come there in another way: victims have not left."""
+    def test_allocations_of_the_server_stay_if_victims_have_not_left(self):
+        """It was placed there without the victims."""
         self.placement.capacity = 4
         self.placement.give('new', 2)
         for status in (db_decisions.CLAIMED, db_decisions.ROLLING_BACK):
@@ -81,14 +81,14 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assert_space(new=0)
 
     def test_resize_on_the_same_host(self):
-        """That it is on the host says nothing: it was there before."""
+        """It was on the host before."""
         self.hand_over()
         self.nova.put('new', task_state='resize_prep')
         self.roll_back_moved(operation='resize')
         self.assert_space(new=0)
 
     def test_a_server_that_came_there_by_a_retry(self):
-        """Without victims: they had left, and the stand-in has nothing."""
+        """The victims had left, and the stand-in is empty."""
         self.hand_over()
         self.nova.put('new', 'building')
         self.roll_back_moved()
@@ -109,8 +109,8 @@ class TestRollBack(roll_back.RollBackTestCase):
             self.roll_back_moved(later=[status])
             self.assert_space(new=2)
 
-    def test_claim_that_others_have_changed(self):
-        """Such as where it was in an evacuation."""
+    def test_a_claim_changed_by_others(self):
+        """For example by an evacuation."""
         self.hand_over()
         self.placement.give('new', 2)
         self.nova.put('new', host='host2')
@@ -118,7 +118,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assert_space(new=0)
 
     def test_evacuation_with_storage_that_hosts_share(self):
-        """What it has of the failed host and of the storage stays."""
+        """Allocations of the failed host and the storage stay."""
         source = {'source': {'resources': {'VCPU': 2}},
                   'shared': {'resources': {'DISK_GB': 20}}}
         both = {**source, 'shared': {'resources': {'DISK_GB': 40}}}
@@ -155,7 +155,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assert_space(held=0, a=1, b=1)
 
     def roll_back_while_it_arrives(self, after):
-        """Whether the claim arrived: after so many consumers were read."""
+        """Roll back while the claim arrives; return whether it did."""
         claim = [*(self.placement.get_consumer(uuid).with_allocations({})
                    for uuid in 'ab'),
                  placement_api.Consumer(
@@ -175,7 +175,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         return after <= len(read)
 
     def test_a_claim_that_arrives_in_the_middle_is_found(self):
-        """Whether the host is full without the victims, or not."""
+        """With and without free space on the host."""
         for capacity in 2, 4:
             after, arrived = 0, True
             while arrived:
@@ -192,7 +192,7 @@ class TestRollBack(roll_back.RollBackTestCase):
 
     # -- victims that are not what they were ---------------------------
 
-    def test_gone_or_elsewhere(self):
+    def test_victims_that_are_gone_or_moved(self):
         del self.nova.servers['a']
         self.nova.put('b', host='host2')
         self.placement.give('b', 1, 'other')
@@ -202,7 +202,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assertEqual(1, self.placement.vcpus('b', 'other'))
 
     def test_deletion_that_never_finishes(self):
-        """What is still there needs its space: nobody else gets it."""
+        """A victim that is still there needs its space."""
         self.nova.put('a', task_state='deleting')
         self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
                          self.roll_back())
@@ -210,14 +210,14 @@ class TestRollBack(roll_back.RollBackTestCase):
         with self.assertRaises(placement_api.Conflict):
             self.placement.give('other', 1)
 
-    def test_notice_of_who_may_have_been_refused_is_taken_back(self):
+    def test_notices_of_evictions_possibly_refused_are_withdrawn(self):
         self.nova.put('b', task_state='deleting')
         self.roll_back(asked='force_delete', notice_s=5)
         self.assertEqual([('clear_notice', 'a')],
                          [call for call in self.nova.calls
                           if call[0] == 'clear_notice'])
 
-    def test_asked_to_go_and_looking_as_before(self):
+    def test_an_eviction_that_does_not_show_yet(self):
         """Nova confirms its resize before it deletes it."""
         self.assertEqual({db_decisions.ENDING}, set(
             self.roll_back(asked='force_delete').values()))
@@ -380,7 +380,7 @@ class TestRepair(roll_back.RollBackTestCase):
             self.make_recovery(leases=leases).repair()
         return '\n'.join(logs.output)
 
-    def test_one_of_ours_that_could_not_be_rolled_back_yet(self):
+    def test_our_decision_that_could_not_be_rolled_back(self):
         """It keeps its reason, and nobody has left it."""
         self.nova.put('a', task_state='migrating')
         self.roll_back()
@@ -401,19 +401,19 @@ class TestRepair(roll_back.RollBackTestCase):
             self.decisions.decision, owner=owner, reason='',
             status=db_decisions.CLAIMED)
 
-    def test_one_of_a_dead_scheduler(self):
+    def test_a_decision_of_a_dead_scheduler(self):
         self.leave('dead')
         self.assertIn('was left claimed', self.repair(dead=False))
         self.assertEqual('its scheduler stopped',
                          self.decisions.decision.reason)
 
-    def test_one_of_a_request_of_ours_that_failed(self):
+    def test_a_decision_of_our_failed_request(self):
         self.leave('me')
         self.assertIn('was left claimed', self.repair())
         self.assertEqual('it was left unfinished',
                          self.decisions.decision.reason)
 
-    def test_one_that_cannot_be_repaired_holds_up_no_others(self):
+    def test_a_failed_repair_does_not_delay_others(self):
         self.leave('me')
         broken = dataclasses.replace(self.decisions.decision, uuid='broken')
         self.decisions.get_open_decisions = lambda: [

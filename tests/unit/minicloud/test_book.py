@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the mixed load takes for wrong."""
+"""Tests of the states that the mixed load counts as wrong."""
 
 import threading
 import unittest
@@ -49,18 +49,18 @@ class TestBook(unittest.TestCase):
                         'OS-EXT-STS:task_state': task, **more}]
         return self.book.unwanted()
 
-    def test_what_runs_as_it_should(self):
+    def test_servers_that_run_as_requested(self):
         self.boot()
         self.assertEqual([], self.see())
         self.assertEqual([], self.book.unsettled())
         self.assertEqual(5, self.book.vcpus())
 
-    def test_who_was_refused(self):
+    def test_refused_servers(self):
         self.boot()
         self.assertEqual([], self.see(status='ERROR', fault={
             'message': 'No valid host was found. There is no room.'}))
 
-    def test_errors_are_excused_by_who_was_away(self):
+    def test_errors_are_excused_while_a_service_is_down(self):
         for away, message, expected in (
                 (False, 'Broken', ['was in ERROR, and nothing away: Broken']),
                 (True, 'Broken', []), (False, 'Timed out waiting', []),
@@ -75,7 +75,7 @@ class TestBook(unittest.TestCase):
                     [f'{NAME} {text}' for text in expected],
                     self.see(status='ERROR', fault={'message': message}))
 
-    def test_states_that_nobody_wants(self):
+    def test_unwanted_states(self):
         self.boot()
         self.assertEqual([f'{NAME} is SHUTOFF'], self.see(status='SHUTOFF'))
         self.assertEqual([f'{NAME} is BUILD, scheduling'],
@@ -86,14 +86,14 @@ class TestBook(unittest.TestCase):
                           f'{NAME} is gone, and nobody has ended it'],
                          self.see('other'))
 
-    def test_who_was_deleted(self):
+    def test_deleted_servers(self):
         self.boot()
         self.book.delete_one(mock.Mock(choice=lambda found: found[0]))
         self.assertEqual([f'{NAME} is ACTIVE, and was deleted'], self.see())
         self.listed = []
         self.assertEqual([], self.book.unwanted())
 
-    def test_who_is_listed_though_there_is_none(self):
+    def test_servers_that_are_listed_but_do_not_exist(self):
         self.boot()
         self.see(status='BUILD', task='scheduling')
         self.assertEqual(1, self.book.give_up())
@@ -108,14 +108,14 @@ class TestBook(unittest.TestCase):
         self.listed = []
         self.assertEqual(0, self.book.half_recorded())
 
-    def test_who_has_ended(self):
+    def test_servers_that_were_evicted(self):
         self.boot('spot.half')
         self.assertEqual([f'{SPOT} is gone, and nobody has ended it'],
                          self.book.unwanted())
         self.victims = ['a preemption']
         self.assertEqual([], self.book.unwanted())
 
-    def test_who_was_in_a_reservation(self):
+    def test_servers_of_a_reservation(self):
         self.boot(reservation='reservation')
         self.assertEqual([], self.book.unwanted())
         self.assertEqual([], self.see(status='SHELVED_OFFLOADED'))

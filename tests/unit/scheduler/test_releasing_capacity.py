@@ -72,32 +72,32 @@ class SurplusTestCase(unittest.TestCase):
 
 class TestLeaving(SurplusTestCase):
 
-    def test_joined(self):
-        """Lesson 5: nobody ends for space that is being freed."""
+    def test_a_request_joins_evictions(self):
+        """Lesson 5: no victim is evicted for space that is being freed."""
         option = self.best(self.decision(db.Victim('v1')))
         self.assertEqual((('d',), 0), (option.joins, option.cost_us))
         self.assertEqual(['v1'], [server.uuid for server in option.victims])
 
-    def test_nobody_is_ending(self):
+    def test_no_evictions_to_join(self):
         option = self.best()
         self.assertEqual((), option.joins)
         self.assertEqual(['v2'], [server.uuid for server in option.victims])
 
-    def test_more_than_is_given_up(self):
+    def test_no_join_if_too_little_is_freed(self):
         self.assertIsNone(self.best(self.decision(db.Victim('v1')),
                                     wanted=3))
 
-    def test_it_does_not_hold_it_any_more(self):
+    def test_no_join_if_the_victim_does_not_hold_its_space(self):
         self.allocations['v1'] = {'VCPU': 1}
         self.allocations['normal'] = {'VCPU': 1}
         self.assertEqual((), self.best(self.decision(db.Victim('v1'))).joins)
 
-    def test_not_claimed(self):
+    def test_no_join_before_the_claim(self):
         for status in (db_decisions.INTENT, db_decisions.ROLLING_BACK):
             self.assertEqual((), self.best(self.decision(
                 db.Victim('v1'), status=status)).joins)
 
-    def test_not_twice(self):
+    def test_no_decision_is_joined_twice(self):
         decision = self.decision(db.Victim('v1'))
         self.assertEqual({}, self.surplus.releasing([decision], {'d'}))
 
@@ -110,21 +110,21 @@ class TestLeaving(SurplusTestCase):
         self.assertEqual((), self.best(self.decision(
             db.Victim('v1', status=db_decisions.KEPT))).joins)
 
-    def test_notice(self):
-        """What is left of it, against the 60 s that the request has."""
+    def test_no_join_if_the_notice_is_too_long(self):
+        """The rest of the notice is compared with the 60 s of the request."""
         for left_s, joins in ((60, ('d',)), (61, ())):
             self.assertEqual(joins, self.best(self.decision(db.Victim(
                 'v1', notice_s=300, deadline=NOW + datetime.timedelta(
                     seconds=left_s)))).joins)
 
-    def test_an_end_of_the_engine(self):
+    def test_an_eviction_of_the_engine_is_joined(self):
         """It has no provider and no surplus in its record."""
         option = self.best(self.decision(
             db.Victim('v1', allocations={'rp': {'resources': {'VCPU': 2}}}),
             server_uuid='', provider_uuid='', record={'why': 'age'}))
         self.assertEqual(('d',), option.joins)
 
-    def test_others_wait_for_it(self):
+    def test_a_second_request_does_not_join_the_same_space(self):
         decision = self.decision(db.Victim('v1'))
         option = self.best(decision)
         self.assertRaises(releasing_capacity.CapacityReleasing,
@@ -145,7 +145,7 @@ class TestWaiting(SurplusTestCase):
             lambda: self.now))
         self.assertEqual((), self.surplus.waiting('rp'))
 
-    def test_until_it_is_done(self):
+    def test_a_joined_request_waits_until_the_decision_is_done(self):
         real = self.sleep
 
         def sleep(seconds):
@@ -157,10 +157,10 @@ class TestWaiting(SurplusTestCase):
         self.wait(1000)
         self.assertEqual(30, self.now)
 
-    def test_no_longer_than_it_can_take(self):
+    def test_a_joined_request_waits_no_longer_than_the_eviction(self):
         self.wait(1000)
         self.assertEqual(420, self.now)
 
-    def test_no_longer_than_the_request_has(self):
+    def test_a_joined_request_waits_no_longer_than_its_deadline(self):
         self.wait(50)
         self.assertEqual(50, self.now)

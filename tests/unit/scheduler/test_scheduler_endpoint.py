@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What questions about a flavor ask for: as a boot of it would."""
+"""Tests of queries about flavors, which request what a boot would."""
 
 # By name: up to Nova 2025.2 http.server, asked of the package, can be the one
 # that eventlet made for itself.
@@ -108,18 +108,18 @@ class TestDevices(DevicesTestCase):
             **{'pci_passthrough:alias': 'gpu:2'}).pci_requests.requests
         self.assertEqual(2, asked.count)
 
-    def test_what_cannot_be_told(self):
+    def test_unknown_devices(self):
         with self.assertRaisesRegex(
                 exceptions.NoAnswer, 'The devices that flavor f requests'):
             self.spec(**{'pci_passthrough:alias': 'unknown:2'})
 
-    def test_who_asks_for_none(self):
+    def test_a_flavor_without_devices(self):
         self.assertEqual(['VCPU', 'MEMORY_MB', 'DISK_GB'],
                          list(self.groups().resources))
 
 
 class Cyborg(BaseHTTPRequestHandler):
-    """Has one profile, and shows it to who has the token."""
+    """Cyborg with one profile, which the right token may see."""
 
     def do_GET(self):
         path, _, query = self.path.partition('?')
@@ -149,7 +149,8 @@ class Cyborg(BaseHTTPRequestHandler):
 
 
 class TestDeviceProfiles(DevicesTestCase):
-    """Cyborg is asked in our name: no token of the user's comes to us."""
+    """Cyborg is called with our credentials, as the user's token is not passed
+    on."""
 
     def setUp(self):
         super().setUp()
@@ -175,7 +176,7 @@ class TestDeviceProfiles(DevicesTestCase):
         with self.assertRaisesRegex(exceptions.NoAnswer, why):
             self.spec(**{'accel:device_profile': profile})
 
-    def test_it_is_asked_with_our_credentials(self):
+    def test_cyborg_is_called_with_our_credentials(self):
         wanted = self.groups(**{'accel:device_profile': 'fast'})
         self.assertEqual([{'FPGA': 1}], [
             each.resources for each in wanted.groups if each.suffix])
@@ -214,7 +215,7 @@ class TestDeviceProfiles(DevicesTestCase):
                           ('fast', 'az', 1, 3)], found)
         self.assertIn('flavor slow', logs.output[0])
 
-    def test_none_has(self):
+    def test_no_flavor_has_an_answer(self):
         raised = self.assertRaises(messaging.ExpectedException)
         with self.assertLogs(
             'nova_preempt.scheduler.scheduler_endpoint'), raised:
@@ -224,7 +225,7 @@ class TestDeviceProfiles(DevicesTestCase):
 
 
 class TestChances(DevicesTestCase):
-    """One host has room for one, and for three if all preemptible ones end."""
+    """One host has space for one server, for three after evictions."""
 
     def setUp(self):
         super().setUp()
@@ -269,11 +270,11 @@ class TestChances(DevicesTestCase):
                         self.manager).placement_chances(
                             nova_context.get_admin_context(), names, 'p')]
 
-    def test_those_who_may_preempt(self):
+    def test_chances_of_flavors_that_may_preempt(self):
         self.assertEqual([(1, 3)], self.chances('none'))
 
-    def test_many_hosts(self):
-        """Each takes a second: it does not go on for ever."""
+    def test_counting_stops_at_the_time_limit(self):
+        """Each host takes a second."""
         providers, counted = self.preemption.known.providers, []
         providers.list.return_value = [
             placement_api.Provider('uuid', f'host{number}', 1, 'uuid')
@@ -294,8 +295,8 @@ class TestChances(DevicesTestCase):
         self.preemption.process.pauses.why.return_value = 'It is paused.'
         self.assertEqual([(1, 1)], self.chances('none'))
 
-    def test_what_has_to_stay_free(self):
-        """Of the room for normal servers, too."""
+    def test_headroom_is_left_free(self):
+        """It is subtracted for normal servers, too."""
         headroom = self.preemption.known.headroom
         headroom.__bool__.return_value = True
         headroom.count.return_value = {'uuid': 0}
@@ -303,7 +304,7 @@ class TestChances(DevicesTestCase):
         headroom.count.assert_called_once_with(
             {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10}, {'uuid': 1})
 
-    def test_where_boots_do_not_preempt(self):
+    def test_chances_if_boots_do_not_preempt(self):
         self.preemption.process.options.preempting_operations = ['evacuate']
         self.assertEqual([(1, 1)], self.chances('none'))
         self.preemption.process.options.enabled = False
@@ -314,8 +315,8 @@ class TestChances(DevicesTestCase):
         self.filters.side_effect = exception.RequestFilterFailed(reason='no')
         self.assertEqual([], self.chances('none'))
 
-    def test_an_answer_of_no_hosts(self):
-        """It is one, where another flavor has none."""
+    def test_a_flavor_without_hosts_has_an_answer(self):
+        """Another flavor has no answer."""
         self.use_flavors(none={}, odd={'pci_passthrough:alias': 'unknown:1'})
         self.preemption.known.providers.list.return_value = []
         self.preemption.known.trees.providers_for.return_value = {}
@@ -361,7 +362,7 @@ class TestQueryLimits(QueryLimitsTestCase):
             self.ask(1)
         self.assertEqual(100, caught.exception.args[1])
 
-    def test_other_projects_may_ask(self):
+    def test_other_projects_have_their_own_allowance(self):
         self.ask(40)
         self.ask(40, 'other')
         self.ask(40, is_bounded=False)

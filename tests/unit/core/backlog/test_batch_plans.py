@@ -16,7 +16,7 @@ from tests.unit.core.backlog.base import vcpus
 
 
 class Fixed:
-    """Answers what a test says, plan by plan."""
+    """Planner that returns the plans of a test."""
 
     def __init__(self, *plans):
         self.plans = list(plans)
@@ -32,7 +32,7 @@ class Fixed:
 
 
 class Careless:
-    """Places by chance, without a thought of who comes first."""
+    """Planner that places at random."""
 
     def __init__(self, chance):
         self.chance = chance
@@ -62,7 +62,7 @@ def starts(found):
 
 class TestPlans(unittest.TestCase):
 
-    def test_as_planned(self):
+    def test_requests_start_as_planned(self):
         rooms = [host('a', 4), host('b', 2)]
         requests = [base.request('x', vcpus(2)), base.request('y', vcpus(4))]
         alone = base.decide(requests, rooms, base.NOW, dispatch.Options())
@@ -72,15 +72,15 @@ class TestPlans(unittest.TestCase):
         self.assertEqual({'x': {'b': 1}, 'y': {'a': 1}}, starts(found))
         self.assertEqual([1, 1], [start.count for start in found.starts])
 
-    def test_who_is_not_planned_is_looked_for(self):
+    def test_a_request_that_is_not_planned_is_placed(self):
         planner = Fixed({'y': {'a': 1}})
         found = decide([base.request('x'), base.request('y')],
                        [host('a', 2)], planner)
         self.assertEqual({'x': {}, 'y': {'a': 1}}, starts(found))
         self.assertEqual(1, len(planner.asked))
 
-    def test_nobody_passes(self):
-        """What is planned for another is taken by who comes first."""
+    def test_a_planned_request_does_not_pass_an_earlier_one(self):
+        """The earlier request gets the space planned for another."""
         planner = Fixed({'y': {'a': 1}, 'z': {'b': 1}}, {'z': {'b': 1}})
         found = decide(
             [base.request('x', vcpus(2)), base.request('y', vcpus(2)),
@@ -90,8 +90,7 @@ class TestPlans(unittest.TestCase):
         self.assertEqual({'a': {'VCPU': 0}, 'b': {'VCPU': 1}},
                          planner.asked[1][1])
 
-    def test_room_that_preemptible_servers_leave(self):
-        """It is given one by one, beside what is planned."""
+    def test_reclaimable_space_is_used_besides_the_plan(self):
         planner = Fixed({'y': {'a': 1}})
         found = decide(
             [base.request('x', vcpus(3)), base.request('y', vcpus(1))],
@@ -103,8 +102,8 @@ class TestPlans(unittest.TestCase):
             [host('a', 1, reclaimable=4)], planner)
         self.assertEqual({'x': {}}, starts(found))
 
-    def test_hosts_that_are_kept(self):
-        """They are kept from whoever is planned behind, too."""
+    def test_kept_hosts_are_not_planned(self):
+        """They are kept also from planned requests behind."""
         planner = Fixed({'y': {'a': 1}}, {})
         found = decide(
             [base.request('x', vcpus(8),
@@ -114,7 +113,7 @@ class TestPlans(unittest.TestCase):
         self.assertEqual(('x',), found.held)
         self.assertEqual({'a': {'VCPU': -4}}, planner.asked[1][1])
 
-    def test_who_is_not_to_be_planned(self):
+    def test_requests_that_are_not_planned(self):
         later = base.NOW + datetime.timedelta(hours=1)
         planner = Fixed()
         decide([base.request('x', not_before=later),
@@ -136,7 +135,7 @@ class TestPlans(unittest.TestCase):
         self.assertEqual(16, len(planner.asked))
         self.assertEqual({'r0'}, set(starts(found)))
 
-    def test_one_that_takes_further_alternatives(self):
+    def test_alternative_flavors_are_used_after_the_plan(self):
         planner = Fixed({})
         found = decide(
             [base.request('x', vcpus(9), vcpus(2))], [host('a', 4)], planner)
@@ -146,8 +145,8 @@ class TestPlans(unittest.TestCase):
            st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)),
                     min_size=1, max_size=4),
            st.randoms(use_true_random=False))
-    def test_whatever_is_planned(self, sizes, free, chance):
-        """Who waits has no room beside those that come before it."""
+    def test_any_plan_keeps_the_order(self, sizes, free, chance):
+        """A waiting request does not fit besides earlier ones."""
         requests = [base.request(f'r{number}', vcpus(size))
                     for number, size in enumerate(sizes)]
         rooms = [host(f'h{number}', amount, amount + more)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a request that Nova refused is tried again."""
+"""Tests of retries after Nova refused a request."""
 
 import dataclasses
 import datetime
@@ -20,7 +20,7 @@ REFUSED = {'code': 'no_valid_host', 'text': 'No host.'}
 
 
 class TestNewRoom(unittest.TestCase):
-    """One that Nova found no host for, and is to be tried later."""
+    """A request for which Nova found no host."""
 
     def look(self, free, waits_for=None, reclaimable=None, code=None):
         found = decide([base.request(
@@ -29,20 +29,20 @@ class TestNewRoom(unittest.TestCase):
             [host('h', free, reclaimable)])
         return found.notes['r1'].waits_for if found.notes else None
 
-    def test_it_is_tried_as_soon_as_there_is_some(self):
+    def test_a_request_is_tried_as_soon_as_there_is_space(self):
         seen = self.look(0)
         self.assertEqual('room', seen['code'])
         self.assertEqual('room', self.look(0, seen)['code'])
         self.assertIsNone(self.look(1, seen))
 
-    def test_not_in_the_room_that_nova_refused(self):
+    def test_space_that_nova_refused_is_not_tried(self):
         seen = self.look(1)
         self.assertEqual('no_valid_host', seen['code'])
         self.assertEqual(seen, self.look(1, seen))
         # Unless that was taken meanwhile.
         self.assertIsNone(self.look(1, self.look(0, seen)))
 
-    def test_what_is_free_is_more_than_what_would_be(self):
+    def test_reclaimable_space_is_not_new_space(self):
         seen = self.look(0, reclaimable=1)
         self.assertEqual('no_valid_host', seen['code'])
         self.assertEqual(seen, self.look(0, seen, reclaimable=1))
@@ -65,15 +65,15 @@ class TestNewRoom(unittest.TestCase):
             [host(name, some) for name, some in free.items()])
         return found.notes['r1'].waits_for if found.notes else None
 
-    def test_what_is_remembered_is_small(self):
-        """However many hosts have room, and one more is noticed."""
+    def test_the_memory_is_bounded(self):
+        """Of any number of hosts with space; one more is noticed."""
         free = {f'host{number}': 1 for number in range(5000)}
         seen = self.look_at(REFUSED, **free, z=0)
         self.assertLess(len(json.dumps(seen['seen'])), 300)
         self.assertEqual(seen, self.look_at(seen, **free, z=0))
         self.assertIsNone(self.look_at(seen, **free, z=1))
 
-    def test_for_as_many_as_start_together(self):
+    def test_space_is_needed_for_all_that_start_together(self):
         request = base.request(count=3, next_try_at=LATER, tries=1,
                                waits_for=REFUSED)
         for free, is_tried in (((1, 2, 0), False), ((1, 2, 1), True)):
@@ -84,7 +84,7 @@ class TestNewRoom(unittest.TestCase):
                 request = dataclasses.replace(
                     request, waits_for=note.waits_for)
 
-    def test_of_an_affinity_group_all_on_one_host(self):
+    def test_an_affinity_group_needs_space_on_one_host(self):
         group = group_placement.Group('g', group_placement.AFFINITY)
         tracker = CapacityTracker([host('a', 2), host('b', 1), host('c', 3)])
         self.assertEqual({'a', 'c'}, tracker.hosts(vcpus(1), group, 2))
@@ -95,8 +95,8 @@ class TestNewRoom(unittest.TestCase):
         self.assertEqual(set(), tracker.hosts(vcpus(1), group, 2))
         self.assertEqual({'b', 'c'}, tracker.hosts(vcpus(1)))
 
-    def test_room_that_comes_and_goes_is_not_tried_each_time(self):
-        """Nova has no host, whatever Placement says."""
+    def test_fluctuating_space_is_not_tried_each_time(self):
+        """Nova has no host although Placement has space."""
         request, tries = base.request(), []
         for number in range(2880):
             at_s = 5 * number
@@ -119,7 +119,7 @@ class TestNewRoom(unittest.TestCase):
         self.assertGreaterEqual(min(pauses[-100:]), 75)
         self.assertLessEqual(max(pauses), 90)
 
-    def test_other_answers_are_not_about_room(self):
+    def test_other_answers_do_not_depend_on_space(self):
         for code in ('quota', 'refused', 'no_answer'):
             self.assertEqual(code, self.look(
                 1, self.look(0, code=code))['code'])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the history of requests tells."""
+"""Tests of the history of requests."""
 
 import datetime
 import fractions
@@ -32,12 +32,12 @@ def told(*changes, class_name='', not_before=None):
 
 class TestCondensed(unittest.TestCase):
 
-    def test_few_are_left_alone(self):
+    def test_few_changes_are_not_condensed(self):
         changes = told(*(((0, 'waiting'), (1, 'active'), (2, 'evicted'))
                          * 333)).changes
         self.assertEqual((0, ()), request_history.condensed(changes))
 
-    def test_what_never_ran_is_left_alone(self):
+    def test_a_request_that_never_ran_is_not_condensed(self):
         changes = told(*((n, ('placing', 'waiting')[n % 2])
                          for n in range(2000))).changes
         self.assertEqual((0, ()), request_history.condensed(changes))
@@ -46,8 +46,8 @@ class TestCondensed(unittest.TestCase):
         st.lists(st.tuples(*[st.integers(0, 99)] * 4), min_size=1,
                  max_size=5),
         st.integers(0, 500), st.integers(0, 3))
-    def test_clocks_stay(self, pattern, not_before, more):
-        """How long it waited, was on its way and ran, from then on, too."""
+    def test_condensing_keeps_the_clocks(self, pattern, not_before, more):
+        """Waiting, placing and running times stay the same."""
         changes, minute = [], 0
         for number in range(260):
             for state, length in zip(('waiting', 'placing', 'active',
@@ -99,12 +99,12 @@ class TestWaits(unittest.TestCase):
         return request_history.waits([told(*changes, **values)],
                                      at(since)).get('')
 
-    def test_until_it_runs_however_often_nova_was_asked(self):
+    def test_a_wait_ends_when_the_request_runs(self):
         self.assertEqual(request_history.WaitStats(1, 300, 300), self.waits(
             (0, 'waiting'), (1, 'placing'), (2, 'waiting'), (4, 'placing'),
             (5, 'partly_active'), (9, 'active'), (10, 'done')))
 
-    def test_again_after_an_eviction(self):
+    def test_an_eviction_begins_another_wait(self):
         changes = ((0, 'waiting'), (2, 'active'), (10, 'evicted'),
                    (11, 'waiting'), (15, 'active'))
         self.assertEqual(request_history.WaitStats(2, 120, 240),
@@ -112,7 +112,7 @@ class TestWaits(unittest.TestCase):
         self.assertEqual(request_history.WaitStats(1, 240, 240),
                          self.waits(*changes, since=10))
 
-    def test_what_is_no_wait(self):
+    def test_changes_without_a_wait(self):
         for changes in ((), ((0, 'waiting'),),
                         ((0, 'waiting'), (9, 'cancelled')),
                         # It was kept, and is not started anew.
@@ -121,7 +121,7 @@ class TestWaits(unittest.TestCase):
         self.assertEqual(request_history.WaitStats(1, 60, 60), self.waits(
             (0, 'waiting'), (9, 'active'), not_before=at(8)))
 
-    def test_what_is_wished_for_after_its_start_changes_nothing(self):
+    def test_changes_after_the_start_do_not_count(self):
         changes = ((0, 'waiting'), (2, 'placing'), (3, 'active'),
                    (10, 'evicted'), (11, 'waiting'), (13, 'placing'),
                    (15, 'active'))
@@ -159,7 +159,7 @@ class TestTriesInVain(unittest.TestCase):
         return request_history.failed_tries(told(*changes).changes,
                                              at(before))
 
-    def test_those_that_left_it_as_it_was(self):
+    def test_failed_tries_are_found(self):
         self.assertEqual([1, 2, 3, 4], self.indexes(
             (0, 'waiting'), (1, 'placing'), (2, 'waiting'), (3, 'placing'),
             (4, 'waiting'), (5, 'placing'), (6, 'active'), (7, 'evicted'),
@@ -169,13 +169,13 @@ class TestTriesInVain(unittest.TestCase):
         self.assertEqual([1, 2], self.indexes(
             (0, 'partly_active'), (1, 'placing'), (2, 'partly_active')))
 
-    def test_those_that_changed_something_stay(self):
+    def test_tries_that_changed_the_state_stay(self):
         self.assertEqual([], self.indexes(
             (0, 'partly_active'), (1, 'placing'), (2, 'active')))
         self.assertEqual([], self.indexes(
             (0, 'evicted'), (1, 'placing'), (2, 'waiting')))
 
-    def test_those_that_were_over_before_then(self):
+    def test_only_tries_before_a_time_are_found(self):
         changes = ((0, 'waiting'), (1, 'placing'), (2, 'waiting'))
         self.assertEqual([1, 2], self.indexes(*changes, before=3))
         self.assertEqual([], self.indexes(*changes, before=2))
@@ -184,7 +184,7 @@ class TestTriesInVain(unittest.TestCase):
     @hypothesis.given(
         st.lists(st.tuples(st.integers(0, 40), st.sampled_from(
             backlog_model.STATES)), max_size=12), st.integers(0, 41))
-    def test_how_long_it_ran_stays(self, changes, before):
+    def test_the_run_time_stays(self, changes, before):
         changes = told(*sorted(changes, key=lambda item: item[0])).changes
         gone = request_history.failed_tries(changes, at(before))
         left = [change for index, change in enumerate(changes)
@@ -213,7 +213,7 @@ class TestCourses(unittest.TestCase):
         course = self.course(told(*changes), **values)['']
         return [part.availability for part in course.parts]
 
-    def test_parts(self):
+    def test_shares_of_intervals(self):
         half = fractions.Fraction(1, 2)
         self.assertEqual([half, 1], self.shares(
             (0, 'waiting'), (5, 'active')))
@@ -223,12 +223,12 @@ class TestCourses(unittest.TestCase):
         self.assertEqual([half, 0], self.shares(
             (-9, 'waiting'), (5, 'active'), (10, 'done')))
 
-    def test_one_that_runs_in_part_runs_while_more_is_started(self):
+    def test_a_partly_active_request_runs(self):
         self.assertEqual([1, 1], self.shares(
             (0, 'partly_active'), (3, 'placing'), (7, 'partly_active'),
             (8, 'placing'), (12, 'active')))
 
-    def test_before_its_window_it_need_not_run(self):
+    def test_time_before_the_window_does_not_count(self):
         course = self.course(told((0, 'waiting'), (15, 'active'),
                                   not_before=at(10)))['']
         self.assertEqual([0, fractions.Fraction(1, 2)],
@@ -249,7 +249,7 @@ class TestCourses(unittest.TestCase):
     @hypothesis.given(
         st.lists(st.tuples(st.integers(0, 40), st.sampled_from(
             backlog_model.STATES)), max_size=8), st.integers(1, 7))
-    def test_parts_are_what_the_clocks_show(self, changes, parts):
+    def test_shares_agree_with_the_clocks(self, changes, parts):
         changes = sorted(changes, key=lambda item: item[0])
         found = self.course(told(*changes), parts=parts, since=7, until=31)
         edges = [at(7), at(31)]

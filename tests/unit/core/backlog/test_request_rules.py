@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What may be asked of a request that waits.
+"""Tests of the rules for the fields of a backlog request.
 
 tests.unit.api.test_backlog_handlers has what users see of it.
 """
@@ -21,7 +21,7 @@ LATER = NOW + datetime.timedelta(hours=1)
 
 class TestCounts(unittest.TestCase):
 
-    def test_whatever_is_given(self):
+    def test_counts_from_all_fields(self):
         for count, least, server, expected in (
                 (None, None, {}, (1, 1)),
                 (4, None, {}, (4, 4)),
@@ -71,7 +71,7 @@ class TestFlavors(unittest.TestCase):
 
 class TestServer(unittest.TestCase):
 
-    def test_what_several_cannot_share(self):
+    def test_fields_that_several_servers_cannot_share(self):
         for server in ({'hostname': 'a'}, {'networks': [{'port': 'a'}]},
                        {'networks': [{'uuid': 'n'}, {'fixed_ip': 'a'}]}):
             request_rules.check_server(server, 1)
@@ -81,7 +81,7 @@ class TestServer(unittest.TestCase):
                        {'networks': [{'uuid': 'n'}]}):
             request_rules.check_server(server, 2)
 
-    def test_where_it_starts_from(self):
+    def test_a_boot_from_image_or_volume(self):
         for expected, server in (
                 (True, {}), (True, {'imageRef': ''}),
                 (False, {'imageRef': 'i'}),
@@ -96,7 +96,7 @@ class TestServer(unittest.TestCase):
 
 class TestReservations(unittest.TestCase):
 
-    def test_a_hint_that_names_none(self):
+    def test_an_invalid_reservation_hint(self):
         for name in reservation_rules.HINTS:
             with self.assertRaises(request_rules.InvalidRequest) as caught:
                 request_rules.check_reservations({
@@ -132,7 +132,7 @@ class TestWishes(unittest.TestCase):
                 ('most_returns', {'most_returns': 1, 'comes_back': False})):
             self.assertEqual(field, self.refused(values))
 
-    def test_it_has_to_wait_for_its_window(self):
+    def test_the_longest_wait_must_reach_the_window(self):
         opens_s = int((LATER - NOW).total_seconds())
         for longest_s, field in ((opens_s, 'longest_wait_s'),
                                  (opens_s + 1, None)):
@@ -145,7 +145,7 @@ class TestWishes(unittest.TestCase):
                 made, ('not_before',)))
             self.assertIsNone(self.refused(made, ('name',)))
 
-    def test_what_was_right_once(self):
+    def test_unchanged_values_are_not_checked_again(self):
         old = {'class_name': 'silver', 'not_after': NOW}
         self.assertIsNone(self.refused(old, ('name',)))
         self.assertEqual('not_after', self.refused(old, ('not_after',)))
@@ -183,7 +183,7 @@ class TestWishes(unittest.TestCase):
                 request_rules.class_of(name, flavors, known)
             self.assertEqual(text, str(caught.exception))
 
-    def test_no_class_at_all(self):
+    def test_a_class_without_classes(self):
         with self.assertRaises(request_rules.InvalidRequest) as caught:
             request_rules.check_constraints({'class_name': 'gold'}, NOW, ())
         self.assertIn('nor any other', str(caught.exception))
@@ -225,20 +225,20 @@ class TestWhyNot(unittest.TestCase):
             self.assertIn(left, request_rules.why_over_quota(
                 base.request('a', wanted), LIMITS) or '-' * (not left))
 
-    def test_one_flavor_that_fits_is_enough(self):
+    def test_one_flavor_within_the_quota_suffices(self):
         self.assertIn('leaves 4 vCPUs', request_rules.why_over_quota(
             base.request('a', vcpus(5)), LIMITS))
         self.assertEqual('', request_rules.why_over_quota(
             base.request('a', vcpus(5), vcpus(4)), LIMITS))
 
-    def test_what_has_no_limit(self):
+    def test_resources_without_a_limit(self):
         wanted = base.alternative(MEMORY_MB=10 ** 9)
         self.assertEqual('', request_rules.why_over_quota(
             base.request('a', wanted), LIMITS))
         self.assertEqual('', request_rules.why_over_quota(
             base.request('a', vcpus(99), count=99), {}))
 
-    def test_more_is_used_than_there_is(self):
+    def test_usage_above_the_quota(self):
         self.assertIn('leaves 0 servers', request_rules.why_over_quota(
             base.request(), {'maxTotalInstances': 1,
                              'totalInstancesUsed': 3}))

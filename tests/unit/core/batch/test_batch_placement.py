@@ -10,7 +10,7 @@ from tests.unit.core.batch import base
 
 
 class TestConstraints(unittest.TestCase):
-    """In each mode alike."""
+    """Tests of constraints, in each mode."""
 
     def place(self, requests, hosts, **options):
         found = [base.place(requests, hosts, mode=mode, **options)
@@ -19,7 +19,7 @@ class TestConstraints(unittest.TestCase):
             self.assertEqual(found[0].unplaced, other.unplaced)
         return found[0]
 
-    def test_where_it_may_be(self):
+    def test_allowed_hosts_and_traits(self):
         hosts = [base.host('a', 9), base.host('b', 9, traits=['T1', 'T2']),
                  base.host('c', 9, traits=['T1'])]
         found = self.place([
@@ -36,8 +36,8 @@ class TestConstraints(unittest.TestCase):
             base.request(3, 1, hosts=['b'], forbidden=['T2'])], hosts)
         self.assertEqual(('r0', 'r1', 'r2', 'r3'), found.unplaced)
 
-    def test_apart(self):
-        """Of a group a host takes one, of whichever class they are."""
+    def test_anti_affinity_groups(self):
+        """A host takes one server of a group, of any class."""
         requests = [base.request(0, 1, apart=['g']),
                     base.request(1, 2, apart=['g']),
                     base.request(2, 1, apart=['g', 'other'])]
@@ -69,7 +69,7 @@ class TestConstraints(unittest.TestCase):
         self.assertEqual(found['r2'], found['r3'])
         self.assertNotEqual(found['r0'], found['r2'])
 
-    def test_several_together(self):
+    def test_several_servers_of_an_affinity_group(self):
         requests = [base.request(0, 1, together='g', count=3, least=2),
                     base.request(1, 2, together='g')]
         found = self.place(requests, [base.host('a', 4), base.host('b', 5)])
@@ -92,7 +92,7 @@ class TestConstraints(unittest.TestCase):
                            [base.host('a', 9)])
         self.assertEqual(('r0',), found.unplaced)
 
-    def test_room_in_one_class_only(self):
+    def test_space_in_only_one_class(self):
         found = self.place([base.request(0, 4, 4)],
                            [base.host('a', 1, 8), base.host('b', 8, 1)])
         self.assertEqual(('r0',), found.unplaced)
@@ -101,7 +101,7 @@ class TestConstraints(unittest.TestCase):
 class TestCounts(unittest.TestCase):
     """Requests for several servers."""
 
-    def test_all_or_nothing(self):
+    def test_a_count_is_placed_as_a_whole(self):
         hosts = [base.host('a', 2), base.host('b', 1)]
         for mode in batch_model.MODES:
             found = base.place([base.request(0, 1, count=3, least=3)], hosts,
@@ -111,7 +111,7 @@ class TestCounts(unittest.TestCase):
                                 base.request(1, 1)], hosts, mode=mode)
             self.assertEqual(('r0',), found.unplaced)
 
-    def test_as_many_as_fit(self):
+    def test_as_many_servers_as_fit_above_the_least(self):
         hosts = [base.host('a', 2), base.host('b', 1)]
         found = base.place(
             [base.request(0, 1, count=9, least=2), base.request(1, 1)], hosts)
@@ -119,8 +119,8 @@ class TestCounts(unittest.TestCase):
             sum(each.values()) for each in found.placed.values()))
         self.assertEqual(found.placed['r0'].keys(), {'a', 'b'})
 
-    def test_who_comes_first(self):
-        """It is the large one, though three small ones had room."""
+    def test_an_earlier_large_request_comes_first(self):
+        """The large request is placed although three small ones fit."""
         requests = [base.request(0, 6), *(
             base.request(number, 2) for number in range(1, 4))]
         hosts = [base.host('a', 7)]
@@ -128,8 +128,8 @@ class TestCounts(unittest.TestCase):
         self.assertEqual(['r0'], list(found.placed))
         self.assertTrue(found.parts[0].optimal)
 
-    def test_an_affinity_group_comes_as_a_whole(self):
-        """It is left out where it has no room, whoever else has."""
+    def test_an_affinity_group_is_placed_as_a_whole(self):
+        """It is omitted if it does not fit, even if others fit."""
         group = [base.request(number, 3, together='g')
                  for number in range(2)]
         requests = [*group, base.request(2, 4)]
@@ -139,8 +139,8 @@ class TestCounts(unittest.TestCase):
         self.assertEqual({'r2': 'a'}, base.where(found))
         self.assertTrue(found.parts[0].optimal)
 
-    def test_room_is_made_for_who_comes_first(self):
-        """One by one the small ones take the hosts that the large need."""
+    def test_earlier_requests_get_space_by_rearranging(self):
+        """Placed one by one, small requests use the hosts of large ones."""
         requests = [base.request(0, 2), base.request(1, 2),
                     base.request(2, 4), base.request(3, 1)]
         hosts = [base.host('a', 4), base.host('b', 4)]
@@ -175,7 +175,7 @@ class TestBadInput(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'group g is 0'):
             batch_model.AntiAffinity('g', 0)
 
-    def test_twice(self):
+    def test_duplicates(self):
         with self.assertRaisesRegex(ValueError, 'requests are the same'):
             base.place([base.request(0, 1)] * 2, [])
         with self.assertRaisesRegex(ValueError, 'host a is there twice'):
@@ -194,7 +194,7 @@ class TestBadInput(unittest.TestCase):
                        score=batch_model.WEIGHTS)
 
     def test_large_amounts_with_something_in_common(self):
-        """They are counted in units of that."""
+        """They are counted in units of the common divisor."""
         requests = [base.request(0, 2**70), base.request(1, 2**71),
                     base.request(2, 2**70)]
         hosts = [base.host('a', 2**71 + 5), base.host('b', 2**71 - 1)]
@@ -206,7 +206,7 @@ class TestBadInput(unittest.TestCase):
         self.assertEqual({'r0': 'b', 'r1': 'a'}, base.where(found))
 
     def test_amounts_that_a_float_does_not_hold(self):
-        """What fits exactly fits, one more does not."""
+        """An exact fit fits, one more does not."""
         large = 2**53 + 1
         requests = [base.request(0, large), base.request(1, large + 2)]
         for free, placed in ((2 * large + 2, 2), (2 * large + 1, 1)):
@@ -231,7 +231,7 @@ class TestBadInput(unittest.TestCase):
 
 class TestBadDays(unittest.TestCase):
 
-    def test_nothing(self):
+    def test_no_requests(self):
         for mode in batch_model.MODES:
             self.assertEqual(
                 batch_model.Result({}, (), 0), base.place([], [], mode=mode))
@@ -240,7 +240,7 @@ class TestBadDays(unittest.TestCase):
             found = base.place([base.request(0, 1)], [], mode=mode)
             self.assertEqual(('r0',), found.unplaced)
 
-    def test_one(self):
+    def test_one_request(self):
         for mode in batch_model.MODES:
             found = base.place([base.request(0, 1)],
                                [base.host('a', 1), base.host('b', 2)],
@@ -255,15 +255,15 @@ class TestBadDays(unittest.TestCase):
                                [base.host('a', -1)], mode=mode)
             self.assertEqual({'r0': 'a', 'r1': 'a'}, base.where(found), mode)
 
-    def test_none_fits(self):
+    def test_no_request_fits(self):
         requests = [base.request(number, 5) for number in range(50)]
         hosts = [base.host(f'h{number}', 4) for number in range(20)]
         for mode in batch_model.MODES:
             found = base.place(requests, hosts, mode=mode)
             self.assertEqual(50, len(found.unplaced))
 
-    def test_no_time(self):
-        """What is found one by one is there in any case."""
+    def test_no_time_is_left(self):
+        """The greedy result is always returned."""
         times = iter(range(100))
         requests = [base.request(number, 2 + number % 3, 1 + number % 2)
                     for number in range(12)]
@@ -276,7 +276,7 @@ class TestBadDays(unittest.TestCase):
         self.assertEqual(greedy.placed, found.placed)
 
     def test_parts(self):
-        """What one part takes is not there for the next."""
+        """Capacity used by one part is not available to the next."""
         requests = [base.request(number, 1, apart=['g'] if number % 2 else [])
                     for number in range(10)]
         hosts = [base.host('a', 4), base.host('b', 4)]

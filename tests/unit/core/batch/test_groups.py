@@ -45,8 +45,8 @@ def hosts(found):
 
 class TestAffinity(unittest.TestCase):
 
-    def test_where_all_have_room(self):
-        """One by one the first would be where the others cannot be."""
+    def test_a_group_uses_a_host_with_space_for_all(self):
+        """Placed one by one, the first would use a host too small for all."""
         for mode in batch_model.MODES:
             self.assertEqual(
                 {'x': {'b': 1}, 'y': {'b': 2}, 'z': {'a': 1}},
@@ -54,7 +54,7 @@ class TestAffinity(unittest.TestCase):
                             base.request('z', vcpus(2))],
                            [host('a', 3), host('b', 4)], mode=mode)), mode)
 
-    def test_who_comes_first_where_not_all_have(self):
+    def test_earlier_requests_come_first_without_space_for_all(self):
         rooms = [host('a', 4), host('b', 3)]
         found = plan([near('x', vcpus(3)), near('y', vcpus(2)), near('z')],
                      rooms)
@@ -66,19 +66,19 @@ class TestAffinity(unittest.TestCase):
             hosts(plan([near('x', vcpus(3)),
                         near('y', count=5, least_count=1)], rooms)))
 
-    def test_where_it_is(self):
+    def test_new_members_use_the_host_of_the_group(self):
         rooms = [host('a', 9), with_group(host('b', 2), near=7)]
         found = plan([near('x'), near('y', count=2), near('z')], rooms)
         self.assertEqual({'x': {'b': 1}, 'z': {'b': 1}}, hosts(found))
         self.assertEqual({'y': 'group'}, waits(found))
 
-    def test_where_nobody_can_be(self):
+    def test_no_member_is_placed_if_the_host_is_not_in_use(self):
         self.assertEqual({'y': {'a': 1}}, hosts(plan(
             [near('x'), base.request('y')], [host('a', 9)],
             dataclasses.replace(NEAR, elsewhere=True))))
 
     def test_host_that_is_about_to_be_reserved(self):
-        """It counts as the one where the group is."""
+        """It counts as the host of the group."""
         rooms = [host('a', 9), with_group(host('b', 9), near=1)]
         shown = [dataclasses.replace(each, free={})
                  if each.members else each for each in rooms]
@@ -99,14 +99,14 @@ class TestAffinity(unittest.TestCase):
             {'x': {'c': 1}, 'y': {'c': 1}},
             hosts(plan([near('x', plain), near('y', fast)], rooms)))
 
-    def test_by_further_alternatives(self):
-        """Those come after, to the host where the group is then."""
+    def test_alternative_flavors_use_the_host_of_the_group(self):
+        """They are placed later, on the host of the group."""
         self.assertEqual(
             {'x': {'b': 1}, 'y': {'b': 1}},
             hosts(plan([near('x', vcpus(9), vcpus(2)), near('y', vcpus(4))],
                        [host('a', 3), host('b', 6)])))
 
-    def test_two_groups_and_others(self):
+    def test_two_groups_and_other_requests(self):
         other = dataclasses.replace(NEAR, uuid='other')
         self.assertEqual(
             {'x': {'b': 1}, 'y': {'a': 1}, 'x2': {'b': 1}, 'y2': {'a': 1}},
@@ -142,7 +142,7 @@ class TestAntiAffinity(unittest.TestCase):
             [far('x', count=9)], [host('a', 9)],
             dataclasses.replace(FAR, most=2**31 - 1))))
 
-    def test_own_group_of_one_that_runs_in_part(self):
+    def test_own_servers_of_a_partly_active_request_count(self):
         request = base.request('x', count=3, apart=True, least_count=1,
                                servers=base.servers(backlog_model.RUNNING))
         own = group_placement.own_group(request)
@@ -158,10 +158,10 @@ class TestWhyAlone(unittest.TestCase):
         return {start.uuid: start.reason for start in plan(
             requests, rooms or [host('a', 9)], *known, **options).starts}
 
-    def test_planned(self):
+    def test_no_reason_for_a_planned_request(self):
         self.assertEqual({'x': ''}, self.why(base.request('x')))
 
-    def test_bound(self):
+    def test_hints_and_zones_are_not_planned(self):
         for body in ({'server': {}, 'os:scheduler_hints': {'group': 'soft'}},
                      {'server': {}, 'os:scheduler_hints': {
                          'group': 'near', 'same_host': 'u'}},
@@ -189,7 +189,7 @@ class TestWhyAlone(unittest.TestCase):
         self.assertEqual([backlog_batch.TIME],
                          [start.reason for start in found.starts])
 
-    def test_nobody_is_planned(self):
+    def test_no_reason_without_a_planner(self):
         self.assertEqual([''], [start.reason for start in decide(
             [base.request('x')], [host('a', 1)]).starts])
 
@@ -214,14 +214,14 @@ class TestMany(unittest.TestCase):
                 free = sum(each.free['VCPU'] > 0 for each in rooms)
                 self.assertEqual(free, len(found.starts))
 
-    def test_one_alone(self):
-        """A group of one is as if there were none."""
+    def test_a_group_of_one_request(self):
+        """It is placed as without a group."""
         for one in (near, far):
             self.assertEqual({'x': {'b': 1}}, hosts(plan(
                 [one('x', vcpus(3))], [host('a', 2), host('b', 4)])))
 
     def test_twenty_thousand(self):
-        """Of which few find room: the others are not searched for each."""
+        """Few of them fit; the others are not searched one by one."""
         rooms = [host(f'h{number:03}', 2) for number in range(200)]
         for one, found in ((near, 2), (far, 200)):
             requests = [one(f'r{number:05}') for number in range(20_000)]
@@ -242,7 +242,7 @@ class TestMany(unittest.TestCase):
         self.assertEqual({'x': {}, 'z': {}}, hosts(found))
         self.assertEqual({'y': 'group'}, waits(found))
 
-    def test_who_comes_first_is_best_off(self):
+    def test_earlier_requests_are_preferred(self):
         chance = random.Random(15)
         for _ in range(50):
             rooms = [host(f'h{number}', chance.randint(0, 9))
@@ -268,7 +268,7 @@ class TestMany(unittest.TestCase):
 
 
 def one_host(wishes, free):
-    """How many of each, of the first as many as possible."""
+    """Return the number of servers of each request, the first preferred."""
     found = []
     for wish in wishes:
         size = wish.alternative.resources['VCPU']
@@ -347,7 +347,7 @@ class TestLaws(unittest.TestCase):
 
     @settings(max_examples=80, deadline=None)
     @given(batches(), modes)
-    def test_nothing_is_overdrawn(self, batch, mode):
+    def test_no_capacity_is_exceeded(self, batch, mode):
         requests, rooms, known = batch
         found = plan(requests, rooms, *known, mode=mode)
         by_uuid = {each.uuid: each for each in requests}
@@ -375,7 +375,7 @@ class TestLaws(unittest.TestCase):
     @given(batches(), modes, st.sampled_from((1, 3, 100)),
            st.randoms(use_true_random=False))
     def test_of_the_batch_itself(self, batch, mode, at_once, chance):
-        """Requests in any order, in parts; members of groups count."""
+        """Requests in any order and in parts, with members of groups."""
         _requests, rooms, known = batch
         states = [batch_base.host(each.host, each.free['VCPU'],
                                   capacity=(8,)) for each in rooms]

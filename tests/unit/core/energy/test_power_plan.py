@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is powered on and off: the published cases, corrected, and ours."""
+"""Tests of hosts that are powered on and off: published cases, corrected, and
+own ones."""
 
 import dataclasses
 import unittest
@@ -17,7 +18,7 @@ def hosts(names, **values):
 
 class TestCountIdle(unittest.TestCase):
 
-    def test_004_j_leaving_idle_begins_anew(self):
+    def test_004_j_a_busy_interval_resets_the_count(self):
         intervals, counted = {}, []
         for idle in (1, 1, 1, 0, 1):
             intervals = power_plan.count_idle(
@@ -25,12 +26,12 @@ class TestCountIdle(unittest.TestCase):
             counted.append(intervals.get('a'))
         self.assertEqual([1, 2, 3, None, 1], counted)
 
-    def test_each_host_counts_for_itself(self):
+    def test_each_host_has_its_own_count(self):
         self.assertEqual({'a': 4, 'c': 1},
                          power_plan.count_idle({'a': 3, 'b': 9}, ['a', 'c']))
 
-    def test_what_is_in_a_row(self):
-        """Though steps may be further apart than notes."""
+    def test_largest_gap_between_notes_in_a_row(self):
+        """Steps may be further apart than notes."""
         self.assertEqual(150, power_plan.max_gap_s(10))
         self.assertEqual(250, power_plan.max_gap_s(100))
 
@@ -43,7 +44,7 @@ class TestPublished(unittest.TestCase):
             power_plan.Switches((), tuple('efghij'), required=4),
             power_plan.decide(cloud, 3, power_plan.Policy()))
 
-    def test_004_g_ends_when_nobody_may_sleep(self):
+    def test_004_g_ends_when_no_host_may_sleep(self):
         cloud = [host('a', reserved=True), host('e'), host('f', idle=6),
                  host('g', idle=4), *hosts('hijklm', busy=True)]
         found = power_plan.decide(cloud, 0, power_plan.Policy())
@@ -83,7 +84,7 @@ class TestWake(unittest.TestCase):
         cloud = [host('a', busy=True), host('b', on=False, reserved=True)]
         self.assertEqual((), self.wake(cloud, 1))
 
-    def test_one_that_is_due_wakes_in_any_case(self):
+    def test_a_due_host_wakes_in_any_case(self):
         cloud = [*hosts('abc', busy=True),
                  host('d', on=False, reserved=True, due=True)]
         self.assertEqual(('d',), self.wake(cloud, 1))
@@ -96,7 +97,7 @@ class TestWake(unittest.TestCase):
         self.assertEqual(('a', 'b'),
                          self.wake(cloud, 1, spare=1, minimum=2))
 
-    def test_what_is_reserved_is_spare_for_nobody(self):
+    def test_reserved_hosts_are_not_spare(self):
         cloud = [*hosts('abc', reserved=True), host('d', busy=True),
                  *self.asleep(e=1, f=2), host('g', on=False, reserved=True)]
         # Four are on, and three reserved and one spare are all that the
@@ -118,7 +119,7 @@ class TestWake(unittest.TestCase):
             ('e', 'd'), self.wake(cloud, 0, minimum_of={'y': 7, 'z': 1}))
 
     def test_an_aggregate_and_the_whole_share_their_minimum(self):
-        """Who wakes for the aggregate is one of those that are required."""
+        """A host that wakes for the aggregate counts as required."""
         cloud = [host('a', on=False, efficiency=9.0),
                  host('b', on=False, aggregates=frozenset('x'))]
         self.assertEqual(('b',), self.wake(cloud, 1, minimum_of={'x': 1}))
@@ -146,25 +147,25 @@ class TestSleep(unittest.TestCase):
         self.assertEqual(('c', 'b', 'a', 'd'), self.sleep(cloud))
         self.assertEqual(('c', 'b'), self.sleep(cloud, 2))
 
-    def test_until_as_many_are_on_as_are_required(self):
+    def test_hosts_sleep_until_the_required_number_is_on(self):
         cloud = hosts('abcdef')
         self.assertEqual(tuple('abc'), self.sleep(cloud, 2, spare=1))
         self.assertEqual(tuple('ab'), self.sleep(cloud, 1, minimum=4))
         self.assertEqual((), self.sleep(cloud, 6))
 
-    def test_never_these(self):
+    def test_hosts_that_never_sleep(self):
         for values in ({'busy': True}, {'reserved': True}, {'due': True},
                        {'excluded': True}, {'idle': 4}, {'on': False}):
             self.assertEqual((), self.sleep([host('a', **values)]), values)
 
-    def test_the_spare_ones_beside_those_that_are_reserved(self):
+    def test_spare_hosts_besides_reserved_ones(self):
         cloud = [*hosts('abc', reserved=True), *hosts('de', busy=True),
                  *hosts('fg')]
         self.assertEqual(('f', 'g'), self.sleep(cloud, 2))
         self.assertEqual(('f',), self.sleep(cloud, 2, spare=1))
         self.assertEqual((), self.sleep(cloud, 2, spare=2))
 
-    def test_what_stays_on_anyway_is_one_of_those_required(self):
+    def test_hosts_that_stay_on_count_as_required(self):
         cloud = [host('a', excluded=True), host('b', busy=True), host('c')]
         self.assertEqual(('c',), self.sleep(cloud, 2))
 
@@ -177,8 +178,8 @@ class TestSleep(unittest.TestCase):
         self.assertEqual(('c',), self.sleep(cloud, minimum_of={'x': 2}))
         self.assertEqual(('c',), self.sleep(cloud, minimum_of={'x': 5}))
 
-    def test_who_boots_does_not_count_yet(self):
-        """The one that is due comes up first, then another one sleeps."""
+    def test_a_booting_host_does_not_count_yet(self):
+        """The due host comes up before another one sleeps."""
         due = host('c', on=False, reserved=True, due=True)
         cloud = [host('a'), due]
         found = power_plan.decide(cloud, 0, power_plan.Policy())

@@ -25,7 +25,7 @@ def given(found):
 
 class TestSortOut(unittest.TestCase):
 
-    def test_who_wakes_who_stays_on_and_who_is_lost(self):
+    def test_promised_hosts_are_classified(self):
         states = {'c': power_steps.ASLEEP, 'b': power_steps.ON,
                   'a': power_steps.WAKING,
                   'd': power_steps.FAILED, 'e': power_steps.SLEEPING,
@@ -43,7 +43,7 @@ class TestSortOut(unittest.TestCase):
                                  lambda: states))
         self.assertEqual(['c', 'a', 'e', 'f'], asked)
 
-    def test_nobody_is_asked_about_none(self):
+    def test_no_promised_hosts(self):
         self.assertEqual(
             wake_demand.Promised((), frozenset('b'), frozenset()),
             wake_demand.classify_promises('b', lambda name: power_steps.ON,
@@ -61,7 +61,7 @@ class TestSortOut(unittest.TestCase):
 
 class TestPromise(unittest.TestCase):
 
-    def test_who_is_on_the_way_then_who_is_waited_for_then_the_best(self):
+    def test_waking_hosts_then_awaited_then_efficient_hosts(self):
         hosts = [wake_demand.SleepingHost('a', 1, efficiency=9.0),
                  wake_demand.SleepingHost('b', 1, waking=True),
                  wake_demand.SleepingHost('c', 3),
@@ -71,7 +71,7 @@ class TestPromise(unittest.TestCase):
         self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
         self.assertEqual(['b', 'c', 'a', 'd'], [item.host for item in found])
 
-    def test_who_is_late(self):
+    def test_late_hosts_come_last_or_never(self):
         """A boot that hangs comes last, a shutdown that hangs never."""
         hosts = [wake_demand.SleepingHost('a', 1, waking=True, late=True),
                  wake_demand.SleepingHost('b', 1, late=True),
@@ -83,11 +83,11 @@ class TestPromise(unittest.TestCase):
         self.assertEqual({'a': 2, 'b': 1}, given(wake_demand.promise(
             'q', 3, sleepers(a=2, b=2, c=2), ())))
 
-    def test_what_there_is(self):
+    def test_fewer_hosts_than_requested(self):
         self.assertEqual({'a': 2}, given(wake_demand.promise(
             'q', 3, sleepers(a=2, b=0), ())))
 
-    def test_what_is_its_own_is_not_in_its_way(self):
+    def test_own_promises_do_not_count_as_used(self):
         self.assertEqual({'a': 2}, given(wake_demand.promise(
             'q', 2, sleepers(a=2), [wake_demand.Promise('q', 'a', 2, 2)])))
 
@@ -105,9 +105,9 @@ class TestPromise(unittest.TestCase):
                  max_size=12),
         st.lists(st.integers(1, 8), max_size=5),
         st.randoms(use_true_random=False))
-    def test_nobody_is_promised_what_another_one_has(self, requests, rooms,
-                                                     rng: random.Random):
-        """Requests of (servers, size), hosts of so many units."""
+    def test_no_space_is_promised_twice(self, requests, rooms, rng:
+                                        random.Random):
+        """Requests are (servers, size), hosts have a number of units."""
         promised = []
         for number, (servers, size) in enumerate(requests):
             hosts = [wake_demand.SleepingHost(f'host{index}', room // size)
@@ -145,14 +145,14 @@ class TestWaiting(unittest.TestCase):
             self.step(b=power_steps.ON))
         self.assertEqual({'a', 'b'}, self.waiting.tried)
 
-    def test_one_that_was_on_is_not_waited_for_again(self):
+    def test_a_host_that_was_on_is_not_waited_for_again(self):
         self.step(a=power_steps.ON)
         self.assertIs(wake_demand.NextAction.RETRY,
             self.step(a=power_steps.ASLEEP,
                                                         b=power_steps.ON))
         self.assertEqual({'b'}, self.waiting.tried)
 
-    def test_one_that_fails(self):
+    def test_a_failed_host_leads_to_a_retry(self):
         self.assertIs(wake_demand.NextAction.RETRY,
             self.step(a=power_steps.FAILED,
                                                         b=power_steps.FAILED))

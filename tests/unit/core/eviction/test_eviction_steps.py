@@ -43,7 +43,7 @@ def every_state():
 
 class TestNextStep(unittest.TestCase):
 
-    def test_nobody_is_asked_for_anything_during_its_notice(self):
+    def test_no_call_is_made_during_the_notice(self):
         for state in every_state():
             found = step(*state, progress=NOTICED, now=90.0)
             self.assertIn(found.what, (StepKind.WAIT, StepKind.LOOK,
@@ -53,7 +53,7 @@ class TestNextStep(unittest.TestCase):
                 self.assertEqual('confirm_resize', found.detail)
                 self.assertNotEqual('here', state[2])
 
-    def test_who_is_elsewhere_is_never_ended(self):
+    def test_a_victim_on_another_host_is_never_evicted(self):
         for action, migrate in itertools.product(
                 ('delete', 'shelve', 'stop'), (True, False)):
             terms = dataclasses.replace(TERMS, action=action,
@@ -64,7 +64,7 @@ class TestNextStep(unittest.TestCase):
                     self.assertNotIn(found.detail, (
                         'force_delete', 'shelve', 'stop', 'shelve_offload'))
 
-    def test_off_the_host_and_holding_nothing_there(self):
+    def test_a_victim_without_allocation_on_the_host_is_done(self):
         for vm_state, host, status in (
                 ('active', 'there', 'migrated'),
                 ('stopped', 'there', 'migrated'),
@@ -80,7 +80,7 @@ class TestNextStep(unittest.TestCase):
             self.assertEqual(StepKind.GIVE_UP, step(
                 vm_state, None, host, now=160.0, holds=True).what)
 
-    def test_offloaded_but_its_host_has_not_let_go(self):
+    def test_an_offloaded_victim_still_on_its_host(self):
         """Unless its compute has died just then."""
         def offloaded(offloaded_s, now, **kwargs):
             return step('shelved_offloaded', None, 'here', now=now,
@@ -100,7 +100,7 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(VictimStep(StepKind.ASK, 'confirm_resize'),
                          step('resized', None, 'there'))
 
-    def test_gone(self):
+    def test_a_deleted_victim_is_gone(self):
         def gone(progress=ACTING, now=100.0, **kwargs):
             return eviction_steps.next_step(None, TERMS, progress,
                                             round(now * SECOND), **kwargs)
@@ -113,7 +113,7 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(VictimStep(StepKind.FREE, 'gone'),
                          gone(since, 110.0, holds=True))
 
-    def test_gone_from_its_host_and_not_from_the_records_yet(self):
+    def test_a_victim_gone_from_its_host_but_not_from_the_records(self):
         plain = dataclasses.replace(TERMS, pinned=False)
         self.assertEqual(StepKind.LOOK, step('deleted', terms=plain).what)
         self.assertEqual(VictimStep(StepKind.DONE, 'gone'),
@@ -125,7 +125,7 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(StepKind.WAIT, step('deleted', 'deleting',
                                              terms=plain, progress=asked).what)
 
-    def test_who_leaves_by_itself_is_let(self):
+    def test_a_victim_that_leaves_is_waited_for(self):
         for task_state in ('deleting', 'shelving', 'migrating',
                            'resize_prep', 'rebuilding'):
             for now, what in ((159.0,
@@ -133,7 +133,7 @@ class TestNextStep(unittest.TestCase):
                 self.assertEqual(what, step(task_state=task_state,
                                             now=now).what)
 
-    def test_who_comes_back_elsewhere_is_let(self):
+    def test_a_victim_that_comes_back_elsewhere_has_left(self):
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
             for for_good in (False, True):
@@ -144,7 +144,7 @@ class TestNextStep(unittest.TestCase):
                 'shelved_offloaded', 'spawning', 'there', terms,
                 now=160.0).what)
 
-    def test_nobody_is_asked_when_it_is_too_late(self):
+    def test_no_call_is_made_after_the_timeout(self):
         for state in every_state():
             for action in ('delete', 'shelve', 'stop'):
                 found = step(*state, now=160.0, terms=dataclasses.replace(
@@ -153,15 +153,15 @@ class TestNextStep(unittest.TestCase):
                     self.assertIn(found.what, (StepKind.GIVE_UP,
                                                StepKind.LOOK))
 
-    def test_nothing_is_known(self):
+    def test_an_unknown_state_is_waited_for(self):
         for progress, now, what in (
                 (NOTICED, 90.0, StepKind.WAIT), (ACTING, 159.0, StepKind.WAIT),
                 (ACTING, 160.0, StepKind.GIVE_UP)):
             self.assertEqual(what, eviction_steps.next_step(
                 None, TERMS, progress, round(now * SECOND), known=False).what)
 
-    def test_who_is_stopped_is_locked_first_and_looked_at_again(self):
-        """Its owner may have started it just before."""
+    def test_a_stopped_victim_is_locked_and_read_again(self):
+        """Its owner may have started it before the lock."""
         terms = dataclasses.replace(TERMS, action='stop')
         locked = dataclasses.replace(
             ACTING, asked='stop', asked_us=100 * SECOND,
@@ -177,14 +177,14 @@ class TestNextStep(unittest.TestCase):
                 vm_state, task_state, terms=terms, progress=progress,
                 now=now).what)
 
-    def test_asked_again_now_and_then(self):
+    def test_calls_are_repeated_after_a_pause(self):
         asked = dataclasses.replace(ACTING, asked='force_delete',
                                     asked_us=100 * SECOND)
         for now, what in ((109.0, StepKind.WAIT), (110.0, StepKind.ASK)):
             self.assertEqual(what, step(progress=asked, now=now).what)
 
     def test_a_server_that_ends_for_good(self):
-        """To be elsewhere is no end."""
+        """A victim that moved must still end."""
         terms = dataclasses.replace(TERMS, for_good=True)
         for host in ('here', 'there'):
             self.assertEqual(VictimStep(StepKind.ASK, 'force_delete'),
@@ -218,7 +218,7 @@ class TestNextStep(unittest.TestCase):
             progress=dataclasses.replace(ACTING, locked_us=90 * SECOND),
             locked_by='admin').what)
 
-    def test_nobody_ends_on_a_host_that_is_down(self):
+    def test_no_victim_is_evicted_on_a_host_that_is_down(self):
         kept = VictimStep(StepKind.KEEP, 'host here is down')
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
@@ -233,8 +233,8 @@ class TestNextStep(unittest.TestCase):
         self.assertEqual(StepKind.WAIT, step(progress=NOTICED, now=90.0,
                                              host_up=None).what)
 
-    def test_one_that_is_shelved_is_offloaded(self):
-        """That frees as much as to delete it."""
+    def test_a_shelved_victim_is_offloaded(self):
+        """It frees as much as a deletion."""
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
             self.assertEqual(VictimStep(StepKind.ASK, 'shelve_offload'),
@@ -242,7 +242,7 @@ class TestNextStep(unittest.TestCase):
             self.assertEqual(StepKind.WAIT,
                              step('shelved', 'shelving', terms=terms).what)
 
-    def test_the_longest_notice_counts_for_all(self):
+    def test_all_victims_wait_for_the_longest_notice(self):
         seen = observed_server.ObservedServer('a', 'active', None, 'here')
         soon = dataclasses.replace(NOTICED, notice_until_us=10 * SECOND)
         for now, known, expected in ((10.0, True, False), (100.0, True, True),
@@ -254,7 +254,7 @@ class TestNextStep(unittest.TestCase):
         self.assertTrue(eviction_controller.may_begin(
             [(soon, seen, True), (NOTICED, None, True)], 10 * SECOND))
 
-    def test_what_was_seen_long_ago_says_nothing(self):
+    def test_old_readings_are_not_used(self):
         self.assertTrue(eviction_controller.is_fresh(100 * SECOND,
                                                      102 * SECOND))
         self.assertFalse(eviction_controller.is_fresh(100 * SECOND,

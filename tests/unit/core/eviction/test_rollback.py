@@ -13,7 +13,7 @@ RAN = datetime.datetime(2026, 1, 1)
 
 class TestTakenBack(unittest.TestCase):
 
-    def test_who_needs_its_space(self):
+    def test_victims_that_need_their_space(self):
         for vm_state, task_state, host, there in (
                 ('active', None, 'here', True),
                 ('active', 'deleting', 'here', True),
@@ -26,7 +26,7 @@ class TestTakenBack(unittest.TestCase):
                 'a', vm_state, task_state, host), 'here'))
         self.assertFalse(rollback.is_there(None, 'here'))
 
-    def test_whose_place_is_not_known_yet(self):
+    def test_victims_that_are_moving(self):
         for task_state, moving in (
                 ('migrating', True), ('resize_prep', True),
                 ('resize_migrated', True), ('rebuilding', True),
@@ -34,7 +34,7 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(moving, rollback.is_moving(ObservedServer(
                 'a', 'active', task_state, 'here')))
 
-    def test_who_lacks_its_space(self):
+    def test_victims_without_their_space(self):
         had = {'here': {'VCPU': 2, 'MEMORY_MB': 2}, 'shared': {'DISK_GB': 5}}
         for has, lacks in (
                 ({}, True),
@@ -49,7 +49,7 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(lacks, rollback.lacks_space(has, had, 'here'),
                              has)
 
-    def test_who_lacks_what_its_stop_has_freed(self):
+    def test_stopped_victims_without_their_space(self):
         had = {'here': {'VCPU': 2, 'MEMORY_MB': 2, 'DISK_GB': 5}}
         for has, lacks in (
                 ({'here': {'DISK_GB': 5}}, True),
@@ -64,7 +64,7 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(
                 lacks, rollback.lacks_what_stop_freed(has, had), has)
 
-    def test_what_became_of_it(self):
+    def test_closing_statuses(self):
         for vm_state, task_state, host, status in (
                 ('active', None, 'here', 'kept'),
                 ('active', None, 'there', 'migrated'),
@@ -78,7 +78,7 @@ class TestTakenBack(unittest.TestCase):
                 'here', 'shelve'))
         self.assertEqual('gone', rollback.closing_status(None, 'here', ''))
 
-    def test_what_its_owner_has_shelved_stays_shelved(self):
+    def test_a_victim_shelved_by_its_owner_stays_shelved(self):
         seen = ObservedServer('a', 'shelved', None, 'here')
         for asked in ('', 'shelve_offload', 'stop'):
             self.assertEqual('kept', rollback.closing_status(
@@ -88,14 +88,14 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual('shelved', rollback.closing_status(
                 seen, 'here', asked))
 
-    def test_one_that_was_asked_to_go_may_not_show_it(self):
-        """As one does whose resize Nova confirms first."""
+    def test_an_eviction_that_does_not_show_yet(self):
+        """For example while Nova confirms a resize first."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
             self.assertEqual(status, rollback.closing_status(
                 ObservedServer('a', 'active', None, host),
                 'here', 'force_delete'))
 
-    def test_what_became_of_one_that_was_leaving(self):
+    def test_closing_statuses_of_victims_that_were_leaving(self):
         for vm_state, task_state, host, status in (
                 ('active', 'deleting', 'here', None),
                 ('active', 'shelving_image_uploading', 'here', None),
@@ -121,7 +121,7 @@ class TestPreemptorOutcome(unittest.TestCase):
                 'flavor': 'f', 'launched_at': RAN, **values}),
             'h', operation, 'f')
 
-    def test_what_became_of_it(self):
+    def test_outcomes_of_the_new_server(self):
         for expected, args, values in (
                 (rollback.SERVED, ('active',), {}),
                 (rollback.SERVED, ('resized',),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leases say of hosts and of requests."""
+"""Tests of leases: which hosts a request may use."""
 
 import dataclasses
 import math
@@ -25,7 +25,7 @@ def view(found=(), now_s=0, fresh=True, fail_open=False):
 
 class TestFreeTime(unittest.TestCase):
 
-    def test_until_the_next_start(self):
+    def test_free_time_ends_at_the_next_start(self):
         """004-e: A is reserved, B until 50, C until 200."""
         found = leases.Leases((lease('r1', 0, 100, 'A'),
                                lease('r2', 50, 150, 'B'),
@@ -39,7 +39,7 @@ class TestFreeTime(unittest.TestCase):
                          [found.free_s('A', now_s)
                           for now_s in (9, 10, 19, 20)])
 
-    def test_one_after_the_other(self):
+    def test_free_time_between_leases(self):
         found = leases.Leases((lease('r2', 20, 30, 'A'),
                                lease('r1', 10, 20, 'A', 'B'),
                                lease('r3', 40, 50, 'A')))
@@ -50,7 +50,7 @@ class TestFreeTime(unittest.TestCase):
     @hypothesis.given(
         st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)),
                  max_size=8), st.integers(-5, 45))
-    def test_is_what_counting_gives(self, intervals, now_s):
+    def test_free_time_agrees_with_counting(self, intervals, now_s):
         found = leases.Leases(tuple(
             lease(f'r{number}', start_s, start_s + length_s, 'A')
             for number, (start_s, length_s) in enumerate(intervals)))
@@ -108,7 +108,7 @@ class TestChanges(unittest.TestCase):
 
     @LAW
     @hypothesis.given(ON_HOSTS, CHANGES)
-    def test_what_changes_is_as_if_all_was_made_anew(self, first, changes):
+    def test_updates_agree_with_new_leases(self, first, changes):
         found = leases.Leases(first)
         expected = {item.id: item for item in first}
         for changed, gone in changes:
@@ -181,7 +181,7 @@ class TestView(unittest.TestCase):
             frozenset('E'), own_hosts=frozenset('E')),
                          self.answer('other', project='q'))
 
-    def test_what_binds_no_server_that_exists(self):
+    def test_leases_that_do_not_bind_existing_servers(self):
         self.assertFalse(self.answer('now').is_void)
         for lease_id in ('over', 'nobodys', 'other'):
             self.assertTrue(self.answer(lease_id).is_void)
@@ -205,7 +205,7 @@ class TestView(unittest.TestCase):
             # Nobody else comes, either.
             self.assertEqual(0, known.free_s('B', 1))
 
-    def test_of_several_all_must_be_good(self):
+    def test_each_of_several_leases_must_be_usable(self):
         self.assertEqual(self.answer('soon'), self.answer('now', 'soon'))
 
     def test_reasons(self):
@@ -223,14 +223,14 @@ class TestView(unittest.TestCase):
                 self.assertEqual(leases.ReservedHosts(reason=reason),
                                  self.answer(lease_id))
 
-    def test_a_foreign_one_is_as_unknown(self):
+    def test_a_lease_of_another_project_counts_as_unknown(self):
         self.assertEqual(self.answer('none').reason.replace('none', 'other'),
                          self.answer('other').reason)
 
     def test_a_long_id_is_not_repeated(self):
         self.assertLess(len(self.answer('x' * 10 ** 6).reason), 120)
 
-    def test_one_that_was_asked_after(self):
+    def test_an_ended_lease_that_was_looked_up(self):
         past = lease('gone', 0, 3, project='p', status=leases.ENDED)
         found = leases.Leases(self.leases).updated([past])
         self.assertEqual(
@@ -239,7 +239,7 @@ class TestView(unittest.TestCase):
                 ['gone'], 'p').reason)
 
     def test_old_and_fail_closed(self):
-        """What was known last goes on to be obeyed, but nobody gets in."""
+        """The last leases are obeyed, but no request may use them."""
         old = view(self.leases, 5, fresh=False)
         self.assertEqual(5, old.free_s('A'))
         self.assertEqual(0, old.free_s('B'))

@@ -42,7 +42,7 @@ def claimant(uuid: str, name: str, ran_s: int, waited_s: int = 0) -> Claimant:
 
 
 class World(world.World):
-    """One whose servers may have classes."""
+    """World whose servers may have classes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class TestClasses(unittest.TestCase):
             **kwargs,
         )
 
-    def test_who_has_the_most_time_left_ends_for_who_has_none(self) -> None:
+    def test_the_server_with_the_most_margin_is_evicted(self) -> None:
         self.world.promise(*self.claimants)
         rank = self.world.rank(claimant("new", "silver", 0, 60))
         self.assertEqual([("b", ["b"])], self.place(rank=rank))
@@ -96,23 +96,23 @@ class TestClasses(unittest.TestCase):
             [("b", ["t"])], self.place(rank=rank, excluded=["b", "new"])
         )
 
-    def test_a_class_does_not_end_who_is_dearer_than_it(self) -> None:
+    def test_a_class_does_not_evict_more_important_ones(self) -> None:
         self.world.promise(*self.claimants)
         rank = self.world.rank(claimant("new", "bronze", 0))
         self.assertIsNone(self.place(rank=rank, excluded=["b", "t"]))
 
-    def test_without_a_class_a_preemptible_request_ends_nobody(self) -> None:
+    def test_a_preemptible_request_without_class_evicts_none(self) -> None:
         self.world.promise(*self.claimants)
         self.assertIsNone(self.place(rank=PREEMPTIBLE))
 
-    def test_without_classes_a_claim_is_worth_nothing(self) -> None:
+    def test_claims_have_no_effect_without_classes(self) -> None:
         rank = self.world.rank(claimant("new", "gold", 0, 60))
         self.assertIsNone(self.place(rank=rank))
         self.assertFalse(self.world.policy.may_preempt_any(rank))
         self.assertTrue(self.world.policy.may_preempt_any(preemption_policy.NORMAL))
 
-    def test_who_is_promised_to_come_back_is_never_deleted(self) -> None:
-        """Not even where an operator does not let shelve any more."""
+    def test_a_server_of_a_class_is_never_deleted(self) -> None:
+        """Not even if the operator does not allow shelve any more."""
         known = world.server("s", action="shelve", class_name="silver")
         for allowed, able in (
             (("delete",), False),
@@ -125,7 +125,7 @@ class TestClasses(unittest.TestCase):
             self.assertIs(able, policy.may_be_victim(known, world.NOW))
             self.assertTrue(policy.is_able(world.server("x")))
 
-    def test_who_is_not_known_is_left_to_normal_requests(self) -> None:
+    def test_unknown_servers_end_for_normal_requests_only(self) -> None:
         self.world.promise(
             *(each for each in self.claimants if each.uuid in "g")
         )
@@ -141,7 +141,7 @@ class TestClasses(unittest.TestCase):
             [("b", ["b"])], self.world.placed(world.amounts(1))
         )
 
-    def test_where_nothing_is_promised_costs_are_what_they_are(self) -> None:
+    def test_costs_are_unchanged_without_promises(self) -> None:
         before = World()
         for other in (self.world, before):
             other.add(
@@ -156,8 +156,8 @@ class TestClasses(unittest.TestCase):
         ]
         self.assertEqual(before.considered(world.amounts(1)), found)
 
-    def test_of_whom_nothing_is_certain(self) -> None:
-        """He is spared by classes, and dearest to others."""
+    def test_incomplete_clocks(self) -> None:
+        """It is spared for classes, and the most expensive for others."""
         gap = claimant("s", "silver", 5000)
         gap = dataclasses.replace(
             gap, clocks=Clocks((Event(NOW_US, Kind.RUNNING),))
@@ -186,7 +186,7 @@ class TestClasses(unittest.TestCase):
         self.assertEqual(7, known.cost(server, 7))
         self.assertIsNone(known.floor(server, NOW_US))
 
-    def test_other_costs_break_ties_and_can_be_told(self) -> None:
+    def test_costs_break_ties_of_promises(self) -> None:
         known = Promises(
             CLASSES, {uuid: claimant(uuid, "gold", 9) for uuid in "xy"},
             NOW_US,
