@@ -48,7 +48,7 @@ VCPUS = {'half': 5, 'tenth': 1}
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where the cloud is, and what speaks to it."""
+    """The cloud, and clients of it."""
 
     layout: layouts.Layout
     services: services.Services
@@ -65,12 +65,12 @@ class Place:
         return cls(layout, services.Services(layout))
 
     def openstack(self, *words, cloud=ADMIN):
-        """What a command prints, which is JSON."""
+        """Return the JSON that a command prints."""
         return json.loads(self.call(
             'openstack', '--os-cloud', cloud, *words, '-f', 'json'))
 
     def refused(self, *words, cloud=MEMBER):
-        """What a command says that has to fail."""
+        """Return the error of a command that must fail."""
         done = self._run('openstack', '--os-cloud', cloud, *words)
         if not done.returncode:
             raise AssertionError(f'{" ".join(words)}: {done.stdout}')
@@ -89,7 +89,7 @@ class Place:
             capture_output=True, env=services.environment(self.layout))
 
     def minicloud_command(self, what, name):
-        """Of a shell: does something to a service."""
+        """Return a shell command that controls a service."""
         return shlex.join((
             'env', f'PYTHONPATH={services.TOOLS}', sys.executable, '-m',
             'minicloud', '--dir', str(self.layout.directory),
@@ -120,7 +120,7 @@ class Place:
                 and self.services.state(name) == 'gone']
 
     def restart_computes(self):
-        """What an operator does with servers that stay "deleting".
+        """Restart the computes, which ends servers that stay "deleting".
 
         Where the message to the compute was lost, Nova ignores any further
         request to delete the server, until its compute starts anew.
@@ -234,7 +234,7 @@ class CloudTest(unittest.TestCase):
         return servers.servers()
 
     def wait_until(self, condition, what, patience_s=PATIENCE_S):
-        """What the condition returns as soon as that is true."""
+        """Return the result of the condition as soon as it is true."""
         until = time.monotonic() + patience_s
         while not (found := condition()):
             self.assertLess(time.monotonic(), until, f'never: {what}')
@@ -242,11 +242,11 @@ class CloudTest(unittest.TestCase):
         return found
 
     def find_server(self, uuid):
-        """As an administrator sees it; None once it is gone."""
+        """Return a server as an administrator sees it, None if it is gone."""
         return self.admin.compute.find_server(uuid, all_projects=True)
 
     def metadata(self, uuid):
-        """Of a server; empty once it is gone."""
+        """Return the metadata of a server, {} if it is gone."""
         server = self.find_server(uuid)
         return {} if server is None else server.metadata
 
@@ -254,7 +254,7 @@ class CloudTest(unittest.TestCase):
         return self.find_server(uuid).hypervisor_hostname
 
     def pause(self, what):
-        """Until the end of the test, or resume()."""
+        """Pause until the end of the test, or resume()."""
         self.addCleanup(self.resume)
         self.place.openstack('preemption', 'pause', '--what', what,
                              '--reason', 'a test')
@@ -265,7 +265,7 @@ class CloudTest(unittest.TestCase):
 
 
 def make_flavors(compute):
-    """Those of FLAVORS that are not there yet."""
+    """Create the missing ones of FLAVORS."""
     compute.default_microversion = outages.COMPUTE_MICROVERSION
     for name, specs in FLAVORS.items():
         vcpus = VCPUS[name.split('.')[1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one user has asked for, to be held against what there is."""
+"""The requests of one user, compared with the servers that exist."""
 
 import collections
 import dataclasses
@@ -75,7 +75,7 @@ class Book:
         self._wishes = {}
 
     def vcpus(self):
-        """How many are in use, or asked for."""
+        """Return the number of VCPUs that are in use or requested."""
         self._look()
         with self._lock:
             return sum(wish.vcpus for wish in self._wishes.values()
@@ -130,7 +130,7 @@ class Book:
                 self._absences.since(wish.well_at))
 
     def delete_one(self, choice):
-        """Any that runs, or has failed, even to be deleted.
+        """Delete a server that runs or has failed.
 
         :param choice: a random.Random
         """
@@ -143,7 +143,7 @@ class Book:
             self._delete(choice.choice(found))
 
     def has_failed(self):
-        """Whether a server is in ERROR, which is worth nothing."""
+        """Return whether a server is in ERROR."""
         with self._lock:
             return any(wish.status == 'ERROR'
                        for wish in self._wishes.values())
@@ -161,7 +161,7 @@ class Book:
                 wish.deleted = None
 
     def delete_again(self):
-        """What was deleted and is there, for the request may be lost.
+        """Delete servers again that still exist, as the request may be lost.
 
         Returns how many these are.
         """
@@ -186,7 +186,7 @@ class Book:
         return len(lost)
 
     def half_recorded(self):
-        """How many Nova lists, but says of each that there is none.
+        """Return how many servers Nova lists but does not find.
 
         A conductor that ends between its record of the server in a cell and
         that of the cell leaves one: nobody can delete it by nova-api.

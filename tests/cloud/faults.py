@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to services while others use them."""
+"""Faults of services while they are in use."""
 
 import datetime
 import signal
@@ -38,7 +38,7 @@ class Absences:
         self._since = None
 
     def since(self, moment):
-        """Whether there was one since then, or just before."""
+        """Return whether a service was down since then, or just before."""
         return self._since is not None or any(
             end + self.AFTERWARDS_S >= moment for _start, end in self._all)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All at once, for as long as it takes: load, faults, and what is left.
+"""Load and faults at the same time, and checks at the end.
 
     PYTHONPATH=.:tools MINICLOUD_DIR=DIRECTORY \\
         python -m tests.cloud.mixed_load [--minutes 60] [--seed 0]
@@ -66,7 +66,7 @@ AWAY = (ks_exc.ClientException, exceptions.SDKException)
 
 
 class Run:
-    """What all threads share.
+    """State that all threads share.
 
     :ivar ended: set when they are to come to an end
     :ivar counts: how often what has happened
@@ -83,11 +83,11 @@ class Run:
         self.absences = faults.Absences()
 
     def random(self, name):
-        """Of one thread: its choices do not depend on the others."""
+        """Return the random.Random of a thread."""
         return random.Random(f'{self.seed} {name}')
 
     def loop(self, work, pause_s=PAUSE_S):
-        """Until the end, whatever is away meanwhile."""
+        """Work until the end, also while services are down."""
         while not self.ended.wait(pause_s):
             try:
                 work()
@@ -351,7 +351,7 @@ def _adapter(connection, service_type, microversion=None):
 
 
 def _insist(call):
-    """What it returns, once the services are there again."""
+    """Return the result of a call, repeated while services are down."""
     until = time.monotonic() + base.PATIENCE_S
     while True:
         try:

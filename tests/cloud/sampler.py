@@ -34,7 +34,7 @@ class Sampler(threading.Thread):
                 self._look()
 
     def stop(self):
-        """After a last look, which Placement has to answer."""
+        """Stop after a last reading, which must succeed."""
         self._ended.set()
         self.join()
         self._look()

@@ -52,7 +52,7 @@ class BacklogTest(base.CloudTest):
             name=name, body=body, compute_version='2.52').id
 
     def fill_but(self, room):
-        """With servers of others, until there is room for so many."""
+        """Boot servers of another user until the given space is left."""
         total = 10 * self.place.layout.settings.computes - room
         self.ours.boot_many('other', self.flavor('normal.tenth'), total)
         self.wait_until(
@@ -63,8 +63,8 @@ class BacklogTest(base.CloudTest):
 
 class TestMany(BacklogTest):
 
-    def test_forty_where_there_is_room_for_ten(self):
-        """An engine dies again and again: none twice, none forgotten."""
+    def test_forty_requests_with_space_for_ten(self):
+        """An engine dies repeatedly: no server is created twice or lost."""
         self.fill_but(ROOM)
         asked = {self.leave(f'request-{number}') for number in
                  range(REQUESTS)}
@@ -109,7 +109,7 @@ class TestMany(BacklogTest):
 class TestUsers(BacklogTest):
 
     def test_a_role_that_is_taken_away(self):
-        """Who may no longer act is not acted for, and is told why."""
+        """The request fails with the reason."""
         identity = self.admin.identity
         project = self.member.current_project_id
         user = identity.create_user(name='leaver', password=PASSWORD,

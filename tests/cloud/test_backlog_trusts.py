@@ -97,7 +97,7 @@ class TestTrusts(unittest.TestCase):
         self.assert_gone(trust_id)
         self.trusts.delete(trust_id)
 
-    def test_who_may_delete_it_is_the_user(self):
+    def test_only_the_user_may_delete_the_trust(self):
         """The service user is no administrator here."""
         trust_id = self.create()
         with self.assertRaises(ks_exc.Forbidden):
@@ -109,8 +109,8 @@ class TestTrusts(unittest.TestCase):
     def marked(self, user_id, mark):
         return keystone_trusts.marked(self.trusts.list(), user_id, mark)
 
-    def test_one_that_nobody_wrote_down_is_found_again(self):
-        """By its mark, among others of the same and of other users."""
+    def test_an_orphaned_trust_is_found(self):
+        """By its expiry, among trusts of the same and of other users."""
         others = [self.create()]
         found = {}
         for _number in range(2):
@@ -158,7 +158,7 @@ class TestTrusts(unittest.TestCase):
         self.refused(roles=[])
         self.refused('nonsense')
 
-    def test_the_role_is_taken_away(self):
+    def test_the_role_is_revoked(self):
         trust_id = self.create()
         self.keystone.grant(self.user, self.project, self.member, 'DELETE')
         self.assert_gone(trust_id)
@@ -171,7 +171,7 @@ class TestTrusts(unittest.TestCase):
         self.trusts.delete(trust_id)
         self.assertEqual([], self.left())
 
-    def test_the_same_with_an_administrator(self):
+    def test_an_administrator_deletes_the_trust(self):
         trust_id = self.create()
         admin = self.keystone.find('role', 'admin')
         self.keystone.grant(self.user, self.project, self.member, 'DELETE')
@@ -185,7 +185,7 @@ class TestTrusts(unittest.TestCase):
         self.keystone.admin.patch(f'/{kind}s/{which}',
                                   json={kind: {'enabled': enabled}})
 
-    def test_user_or_project_are_no_more(self):
+    def test_user_or_project_are_deleted(self):
         for kind, which in (('user', self.user), ('project', self.project)):
             trust_id = self.create()
             self.enable(kind, which, False)

@@ -36,7 +36,7 @@ class TestClasses(base.CloudTest):
                 'preemptible:enabled': 'true', 'preemptible:notice_s': '0',
                 'preemptible:class': name})
 
-    def test_gold_gets_a_place_of_bronze_and_gives_it_back(self):
+    def test_gold_evicts_bronze_which_returns(self):
         self.assertEqual(
             sorted(CLASSES), sorted(row['Name'] for row in
                                     self.place.openstack(
@@ -52,7 +52,7 @@ class TestClasses(base.CloudTest):
                         'all of them')
 
     def _gold(self):
-        """As soon as a bronze one has run for its least time."""
+        """Boot a gold server; return its uuid, None before bronze may end."""
         uuid = self.ours.boot('gold', self.flavor('gold.half'))
         if self.ours.wait(uuid, base.PATIENCE_S) == 'ACTIVE':
             return uuid

@@ -12,7 +12,7 @@ AT_ONCE = 10
 class TestConcurrency(base.CloudTest):
 
     def test_twenty_boots_into_a_full_cloud(self):
-        """Each gets the place of one, and nobody else ends."""
+        """Each evicts one server, and no other is evicted."""
         spots = self._fill_with_tenths()
         flavor = self.flavor('normal.tenth')
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -33,7 +33,7 @@ class TestConcurrency(base.CloudTest):
             self.assertIn('Preemption ', log.read_text())
 
     def _fill_with_tenths(self):
-        """As many as there is room for, by requests for many."""
+        """Fill the cloud with requests for many servers."""
         total = 10 * self.place.layout.settings.computes
         self.theirs.boot_many('spot', self.flavor('spot.tenth'), total)
         return self.wait_until(

@@ -59,7 +59,7 @@ class TestEnergy(base.CloudTest):
 
     @classmethod
     def _wake_all(cls):
-        """As doc/source/energy.rst has it."""
+        """Wake all hosts, as doc/source/energy.rst says."""
         try:
             cls.place.configure(_options(
                 cls.place, minimum_hosts=len(cls.hosts)), CONSTANTS)
@@ -98,7 +98,7 @@ class TestEnergy(base.CloudTest):
     def _statuses(self, uuids):
         return [self.ours.wait(uuid, base.PATIENCE_S) for uuid in uuids]
 
-    def test_idle_hosts_sleep_and_wake_for_who_needs_them(self):
+    def test_idle_hosts_sleep_and_wake_on_demand(self):
         for name in self.hosts:
             self.place.openstack(
                 'energy', 'figures', 'set', name, *(
@@ -147,7 +147,7 @@ class TestEnergy(base.CloudTest):
     def _report(self):
         return self.place.openstack('energy', 'report')
 
-    def test_preemptible_servers_wake_nobody(self):
+    def test_preemptible_servers_wake_no_host(self):
         asleep = self.wait_until(self._asleep, 'hosts asleep')
         self.assertEqual(['ERROR'] * 3, self._statuses(
             self._fill_two_hosts('spot.half')))

@@ -9,7 +9,7 @@ from tests.cloud import base
 
 class TestPreemption(base.CloudTest):
 
-    def test_a_normal_server_takes_a_place_after_the_notice(self):
+    def test_a_normal_server_starts_after_the_notice(self):
         spots = self.fill(self.theirs, 'spot.half.notice')
         server = self._boot_by_command()
         victim, notice = self.wait_until(
@@ -57,14 +57,14 @@ class TestPreemption(base.CloudTest):
         self.assertIn('spot.half.notice',
                       [row['Flavor'] for row in statistics])
 
-    def test_who_asks_ends_nobody(self):
+    def test_explain_evicts_no_server(self):
         spots = self.fill(self.theirs, 'spot.half')
         answer = self.place.openstack(
             'preemption', 'explain', 'normal.half')
         self.assertIn('victims', json.dumps(answer))
         self.assertEqual(spots, self.theirs.servers())
 
-    def test_nobody_ends_while_it_is_paused(self):
+    def test_no_server_is_evicted_while_paused(self):
         spots = self.fill(self.theirs, 'spot.half')
         self.pause('preemption')
         [pause] = self.place.openstack('preemption', 'pause', 'list')

@@ -50,7 +50,7 @@ class ReservationTest(base.CloudTest):
         self.addCleanup(self._cancel)
 
     def _hosts(self):
-        """Whether the engine knows them all, and that they are vacant."""
+        """Return whether the engine knows all hosts, all vacant."""
         try:
             found = list(self.admin.preemption.hosts())
         except exceptions.HttpException:
@@ -220,7 +220,7 @@ class TestLimits(ReservationTest):
         super().setUp()
         self.make_all_reservable()
 
-    def test_what_a_member_is_refused(self):
+    def test_requests_above_the_limits(self):
         for words, why in (
                 (('--quantity', '5', '--duration', '1h'),
                  'max_hosts would be exceeded: 4 allowed, 0 used, 5 asked'),
@@ -240,7 +240,7 @@ class TestLimits(ReservationTest):
         self.assertEqual([], self.openstack('reservation', 'list',
                                             '--status', 'pending'))
 
-    def test_what_makes_no_sense(self):
+    def test_invalid_requests(self):
         for values, why in (
                 ({'quantity': 0, 'duration': 3600}, 'quantity'),
                 ({'quantity': 10 ** 30, 'duration': 3600}, 'quantity'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a boot takes that ends a server, beside one into free space.
+"""Times of boots that evict a server, and of boots into free space.
 
 The times are printed with the target, which is that of a quiet machine: no
 test fails for them.

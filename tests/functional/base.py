@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functional tests of preemption share."""
+"""Base classes of functional tests of preemption."""
 
 import datetime
 import time
@@ -156,7 +156,7 @@ class PreemptionTestCase(embedded_cloud.EmbeddedTestCase):
         return self.decisions.get_decisions()[-1]
 
     def last_victims(self):
-        """Whom the last decision has ended."""
+        """Return the victims of the last decision."""
         decision = self.last_decision()
         self.assertEqual(decisions.DONE, decision.status)
         return {victim.server_uuid for victim in decision.victims}

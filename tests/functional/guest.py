@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a guest is told: Nova's metadata service, asked over HTTP."""
+"""The metadata service of Nova as a guest sees it, over HTTP."""
 
 import hashlib
 import hmac

@@ -119,7 +119,7 @@ class TestChances(ApiTestCase):
         ], self.ask(f'placement-chances?flavor={self.big}'
                     '&availability_zone=nova')['placement_chances'])
 
-    def test_an_allocation_that_is_deleted_in_placement_itself(self):
+    def test_an_allocation_deleted_in_placement(self):
         server = self.boot_normal('n')['id']
 
         def chances():
@@ -131,8 +131,8 @@ class TestChances(ApiTestCase):
         self.scheduler.preemption.clients.placement.delete_allocations(server)
         self.assertEqual((2, 2), chances())
 
-    def test_a_part_that_is_deleted_in_placement_itself(self):
-        """It makes room together with a victim."""
+    def test_a_part_of_an_allocation_deleted_in_placement(self):
+        """Together with a victim it frees enough space."""
         self.boot_spot('a', 'host1', 100)
         server = self.boot_normal('n')['id']
 
@@ -152,7 +152,7 @@ class TestSimulate(ApiTestCase):
         return self.ask('simulate', {'simulate': {'server_id': server}},
                         code=code, **kwargs)
 
-    def test_who_may_and_who_is_ended(self):
+    def test_permissions_and_evictions(self):
         self.flags(maximum_notice_s=100, group='preemption')
         server = self.boot_spot('a', 'host1', 100)
         normal = self.boot_normal()['id']
@@ -233,7 +233,7 @@ class TestReservations(ApiTestCase):
                  method='PATCH')
         self.reserve(409, host_properties=['=', '$extra.rack', 'r2'])
 
-    def test_only_preemptible_servers_are_in_the_way(self):
+    def test_hosts_with_only_preemptible_servers_are_vacant(self):
         self.boot_spot('a', 'host1', 100)
         self.boot_normal('n', host='host2')
         self.assertEqual(['host1'], self.reserve(

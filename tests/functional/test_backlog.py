@@ -108,7 +108,7 @@ class BacklogTestCase(base.PreemptionTestCase):
 
 
 class TestLadders(BacklogTestCase):
-    """Cores by what is idle, copies on distinct hosts of their category."""
+    """Cores by idle cores, copies on distinct hosts of their category."""
 
     HIGH = 'CUSTOM_REPUTATION_HIGH'
 
@@ -161,12 +161,12 @@ class TestLadders(BacklogTestCase):
 
 
 class Killed(BaseException):
-    """As if the process had been, by SIGKILL."""
+    """Stands for the end of the process by SIGKILL."""
 
 
 class TestLife(BacklogTestCase):
 
-    def test_from_waiting_to_its_end(self):
+    def test_a_request_from_waiting_to_its_end(self):
         uuid = self.leave()
         found = self.step_until(uuid, backlog_model.ACTIVE)
         server, = found.servers
@@ -291,7 +291,7 @@ class TestLife(BacklogTestCase):
         self.delete(server.uuid)
 
     def check_locked(self):
-        """Its owner has locked it, and may not delete it then."""
+        """Check a server that its owner has locked and cannot delete."""
         uuid = self.leave()
         server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.act(server.uuid, 'lock')
@@ -303,7 +303,7 @@ class TestLife(BacklogTestCase):
         self.delete(server.uuid)
 
     def check_flavor_deleted(self):
-        """It goes on with the other one, and is refused without any."""
+        """Check that it uses the other flavor, and is refused without any."""
         def flavor(name):
             return backlog_model.Alternative(
                 self.create_flavor(name, 1, 1024, 10), name,
@@ -345,7 +345,7 @@ class TestLife(BacklogTestCase):
         self.assertEqual(backlog_model.EXPIRED, self.get(uuid).state)
 
     def check_cancelled(self):
-        """What runs stays as its owner's."""
+        """Check that running servers stay."""
         uuid = self.leave()
         server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.cancel(uuid)
@@ -365,7 +365,7 @@ class TestLife(BacklogTestCase):
         self.end(uuid)
 
     def check_away(self):
-        """Nothing is lost while somebody is."""
+        """Check that no request is lost while a service is down."""
         uuid = self.leave()
         self.trusts.away = 'Keystone is away'
         self.step()
@@ -422,7 +422,7 @@ def kill(function, after):
 class TestCancelled(BacklogTestCase):
 
     def test_during_the_notice_of_victims(self):
-        """Before the engine has got to delete what was on its way."""
+        """Before the engine deletes the servers being built."""
         self.flags(maximum_notice_s=100, group='preemption')
         told = self.boot_spot('told', 'host1', flavor=self.create_flavor(
             'told', 2, 2048, 20, preemptible=True,
@@ -506,8 +506,8 @@ class TestCrashes(BacklogTestCase):
             {(server['id'],) for server in self.servers()})
         self.assertEqual(2, len(self.servers()))
 
-    def test_one_that_stood_still_asks_too_late(self):
-        """What it makes is deleted: others have given its boot up."""
+    def test_an_engine_that_stood_still_calls_nova_too_late(self):
+        """Its servers are deleted, since others have given the boot up."""
         uuid = self.leave()
         real = nova_as_user.UserNova.create
 
@@ -532,8 +532,8 @@ class TestCrashes(BacklogTestCase):
 
 class TestKept(BacklogTestCase):
 
-    def test_no_hosts_for_who_has_no_quota(self):
-        """They are kept as soon as the quota would do."""
+    def test_no_hosts_are_kept_without_quota(self):
+        """They are kept once the quota suffices."""
         self.flags(group='backlog', hold_after_s=0)
         self.flags(group='quota', cores=1)
         normal = self.boot_normal(flavor=self.small)['id']
@@ -553,8 +553,8 @@ class TestKept(BacklogTestCase):
 
 class TestGaveWay(BacklogTestCase):
 
-    def test_deleted_and_shelved(self):
-        """Those that come back, in either way, and those that do not."""
+    def test_deleted_and_shelved_servers_come_back(self):
+        """Servers that come back by each action, and others."""
         shelved = self.create_flavor(
             'shelved', 1, 1024, 10, preemptible=True,
             **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
@@ -642,7 +642,7 @@ class TestReservedHosts(BacklogTestCase):
         self.reservations.update(uuid, status=reservation_model.ACTIVE)
         lease_cache.current(CONF).refresh()
 
-    def test_are_for_those_who_name_the_reservation(self):
+    def test_reserved_hosts_are_used_with_the_hint_only(self):
         soon = self.reserve('host1', 600)
         hint = {'os:scheduler_hints': {'reservation': soon}, 'server': {
             'name': 'mine', 'imageRef': embedded_cloud.IMAGE,
@@ -672,7 +672,7 @@ class TestMany(BacklogTestCase):
 
     requests = 16
 
-    def test_many_where_there_is_room_for_ten(self):
+    def test_many_requests_with_space_for_ten(self):
         self.add_host('host2', 8, 8192, 80)
         uuids = [self.leave() for _ in range(self.requests)]
         most, waited, left = 0, set(), set()

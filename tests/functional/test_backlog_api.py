@@ -57,7 +57,7 @@ class TestApi(test_backlog.BacklogTestCase):
                 'networks': 'none', **(server or {})}}})
         return answer.get('request') or answer['error']['message']
 
-    def test_it_starts_and_ends(self):
+    def test_a_request_starts_and_ends(self):
         secret = base64.b64encode(b'hunter2').decode()
         made = self.submit(count=2, server={'user_data': secret})
         self.assertEqual('***', made['body']['server']['user_data'])
@@ -84,7 +84,7 @@ class TestApi(test_backlog.BacklogTestCase):
         self.engine.backlog.works[0][1]()
         self.ask('GET', f'/{made["id"]}', 404)
 
-    def test_what_nova_says_of_flavors(self):
+    def test_flavors_are_checked_with_nova(self):
         special = self.create_flavor(
             'special', 2, 1024, 10, preemptible=True, **{
                 'resources:CUSTOM_LICENCE': '1', 'resources:DISK_GB': '0'})

@@ -20,7 +20,7 @@ from tests.functional.test_backlog import USER
 
 
 class Outage:
-    """Of a database: none of its transactions begins any more.
+    """Outage of a database: no transaction begins.
 
     :param facade: of oslo.db
     :param left: so many transactions go well before
@@ -74,7 +74,7 @@ class TestAway(test_backlog.BacklogTestCase):
         self.useFixture(fixtures.MonkeyPatch('oslo_db.api.time',
                                              mock.Mock()))
 
-    def test_all(self):
+    def test_outages_of_each_service(self):
         self.check_database(commits=False)
         self.check_database(commits=True)
         self.check_project_deleted()
@@ -192,7 +192,8 @@ class TestAway(test_backlog.BacklogTestCase):
             yield
 
     def check_cell(self):
-        """What may be in it is neither given up nor asked for again."""
+        """Check that servers of an unreadable cell are neither given up nor
+        created again."""
         runs = self.leave()
         self.step_until(runs, backlog_model.ACTIVE)
         self._sizes['host2'] = fake_hypervisor.HostSize(2, 2048, 20)

@@ -62,7 +62,7 @@ class GroupsTestCase(test_backlog.BacklogTestCase):
 
 class TestGroups(GroupsTestCase):
 
-    def test_across_requests(self):
+    def test_groups_across_requests(self):
         near, far = self.group('affinity'), self.group('anti-affinity')
         together = [self.leave_in(near) for _ in range(3)]
         apart = [self.leave_in(far) for _ in range(3)]
@@ -78,7 +78,7 @@ class TestGroups(GroupsTestCase):
         self.wait_consistent()
 
     def check_who_waits(self, near, far, together):
-        """Of either group, while there is room."""
+        """Check that members wait for their group despite free space."""
         more = [self.leave_in(near), self.leave_in(far)]
         self.step()
         self.assertEqual(['group', 'group'], [
@@ -98,7 +98,7 @@ class TestGroups(GroupsTestCase):
         self.cancel(more[1])
 
     def check_others(self):
-        """One of others, one that is gone: Nova's answer is theirs."""
+        """Check that groups of others and deleted groups get Nova's answer."""
         gone, others = self.group('affinity'), self.group(
             'affinity', project='e' * 32)
         uuids = [self.leave_in(group) for group in (gone, others)]
@@ -112,8 +112,8 @@ class TestGroups(GroupsTestCase):
             self.db, uuid, backlog_model.OPEN, self.at(),
             state=backlog_model.CANCELLED)
 
-    def test_more_than_one_a_host(self):
-        """By the rule of the group, and with a server that runs."""
+    def test_max_server_per_host(self):
+        """By the rule of the group, with a running member."""
         group, soft = (self.group('anti-affinity', most=2),
                        self.group('soft-anti-affinity'))
         self.assertEqual(

@@ -41,7 +41,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         self.assertEqual(bool(found), bool(status))
         return {(item['kind'], item['uuid']) for item in found}
 
-    def test_what_is_found(self):
+    def test_each_kind_of_problem_is_found(self):
         uuid = self.leave()
         found = self.step_until(uuid, backlog_model.ACTIVE)
         server, = found.servers
@@ -71,7 +71,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         self.trusts.delete(other)
 
     def check_begun(self):
-        """Nothing is wrong while somebody is at it."""
+        """Check that a submission in progress is no problem."""
         begun = backlog_submissions.PendingSubmission(
             uuidutils.generate_uuid(), PROJECT, USER, self.at(),
             trust_lifetime.expiry('any'))
@@ -85,7 +85,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         self.assertEqual(set(), self.verify())
 
     def check_doubled(self, uuid, server):
-        """As if Nova had been asked twice."""
+        """Check a server that Nova created twice."""
         self.api.microversion, before = '2.90', self.api.microversion
         tag, = self.api.get_server(server)['tags']
         self.add_hosts('host2')
@@ -102,7 +102,8 @@ class TestVerify(test_backlog.BacklogTestCase):
         self.delete(other)
 
     def check_followed_meanwhile(self, uuid):
-        """One on which somebody works between the looks is on its way."""
+        """Check that a request that changes between two looks is no problem.
+        """
         def work(_wait_s):
             self.pass_time(5)
             backlog_store.change(self.db, uuid, backlog_model.OPEN, self.at(),

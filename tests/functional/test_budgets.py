@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is spared: servers whose turn it was, projects, groups, headroom."""
+"""Tests of repeated evictions, budgets of projects and groups, and headroom.
+"""
 
 import concurrent.futures
 import threading
@@ -11,7 +12,7 @@ from tests.functional import base
 
 class TestRepeats(base.PreemptionTestCase):
 
-    def test_not_always_the_same(self):
+    def test_repeated_evictions_choose_other_servers(self):
         self.add_hosts('host1')
         flavor = self.create_flavor('shelvable', 1, 1024, 10,
                                     preemptible=True,
@@ -45,7 +46,8 @@ class BudgetsTestCase(base.PreemptionTestCase):
 class TestProjectBudget(BudgetsTestCase):
 
     def test_used_up(self):
-        """By two servers of a request; what must end ends all the same."""
+        """By two servers of a request; evictions at a maximum run time go on.
+        """
         self.limit(project_budget=2)
         self.add_hosts('host1', 'host2')
         spots = {self.boot_spot(f'{host}-{number}', host, 100)
@@ -92,7 +94,7 @@ class TestGroupBudget(BudgetsTestCase):
 
 
 class TestHeadroom(BudgetsTestCase):
-    """Preemptible servers leave alone what the engine keeps free."""
+    """Preemptible servers leave the headroom free."""
 
     def boot_closed_out(self, name='late', flavor=None, **kwargs):
         server = self.boot(name, flavor or self.spot, **kwargs)
@@ -101,7 +103,7 @@ class TestHeadroom(BudgetsTestCase):
         self.api.delete_server(server)
         self.wait_gone(server)
 
-    def test_not_filled_again(self):
+    def test_headroom_is_not_filled_again(self):
         self.limit(headroom='VCPU:50%')
         self.add_hosts('host1')
         spot = self.boot_spot('a', 'host1', 100)
@@ -122,7 +124,7 @@ class TestHeadroom(BudgetsTestCase):
         self.assertEqual('VERIFY_RESIZE', self.act(
             normal, 'resize', {'flavorRef': self.big})['status'])
 
-    def test_of_an_aggregate(self):
+    def test_headroom_of_an_aggregate(self):
         self.add_hosts('host1', 'host2')
         self.add_aggregate('spare', ['host2'], **{
             'preemptible:headroom': 'MEMORY_MB:1024'})
@@ -132,8 +134,8 @@ class TestHeadroom(BudgetsTestCase):
         self.boot_spot('c', 'host1')
         self.boot_closed_out()
 
-    def test_several_at_once(self):
-        """Each of a request leaves less for the next one."""
+    def test_several_servers_of_a_request(self):
+        """Each server of a request leaves less for the next."""
         self.limit(headroom='VCPU:1')
         self.add_hosts('host1', 'host2')
         body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
@@ -148,7 +150,7 @@ class TestHeadroom(BudgetsTestCase):
         for server in self.servers():
             self.assertEqual('ACTIVE', self.settle(server['id'])['status'])
 
-    def test_returns_wait(self):
+    def test_returns_leave_the_headroom_free(self):
         flavor = self.create_flavor(
             'shelvable', 1, 1024, 10, preemptible=True,
             **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
@@ -239,7 +241,7 @@ class TestConcurrency(BudgetsTestCase):
         self.wait_consistent()
 
     def test_headroom(self):
-        """Of one scheduler no thread takes what another one has taken."""
+        """No thread of a scheduler uses space that another has used."""
         self.limit(headroom='VCPU:50%')
         self.add_hosts('host1', 'host2', 'host3')
         _most, statuses = self.boot_all(self.requests, self.spot)

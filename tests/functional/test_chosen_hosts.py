@@ -23,7 +23,7 @@ SECRET = 'a secret'
 
 
 class ChosenHostsTestCase(test_backlog.BacklogTestCase):
-    """Nova would rather take host2: it has more memory left."""
+    """Nova prefers host2, which has more free memory."""
 
     def setUp(self):
         super().setUp()
@@ -72,7 +72,7 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
 
 class TestChosenHosts(ChosenHostsTestCase):
 
-    def test_who_gets_them(self):
+    def test_valid_and_invalid_secrets(self):
         self.choose()
         self.assertEqual(['host1'], self.boot_as())
         # Once.
@@ -107,7 +107,7 @@ class TestChosenHosts(ChosenHostsTestCase):
         self.assertEqual(['host2'], self.boot_as())
 
     def check_not_there(self):
-        """It is placed as if nobody had chosen: no one ends for it."""
+        """Check that it is placed without the choice and evicts no server."""
         self.choose(hosts={'gone': 1})
         self.assertEqual(['host2'], self.boot_as())
         victims = [self.boot_spot(f'spot{n}', 'host1') for n in range(2)]
@@ -160,8 +160,9 @@ class TestChosenHosts(ChosenHostsTestCase):
 
 class TestBatches(ChosenHostsTestCase):
 
-    def test_as_planned(self):
-        """One by one the first is where the second would have to be."""
+    def test_requests_start_as_planned(self):
+        """Placed one by one, the first would use the only host of the second.
+        """
         large = self.create_flavor('large', 8, 1024, 10)
 
         uuids = [self.leave(name) for name in (self.big, large)]
@@ -185,8 +186,8 @@ class TestBatches(ChosenHostsTestCase):
         self.step()
         self.assertEqual({}, backlog_hosts.hosts_of_boots(self.db))
 
-    def test_plan(self):
-        """It is what is done then, and does nothing."""
+    def test_the_plan_agrees_with_the_start(self):
+        """It starts nothing."""
         uuids = [self.leave(self.big) for _ in range(2)]
         uuids.append(self.leave(self.create_flavor('none', 9, 1, 1)))
         plan = self.engine.backlog.plan()
@@ -209,8 +210,8 @@ class TestBatches(ChosenHostsTestCase):
         self.engine.parts.process.pauses._read_at = None
         self.assertIn('a fire', self.engine.backlog.plan()['stopped'])
 
-    def test_killed_as_it_starts(self):
-        """What was chosen before does not start anything again."""
+    def test_an_engine_killed_during_a_start(self):
+        """Hosts chosen before the crash start nothing."""
         uuid = self.leave()
         for after in (False, True):
             with test_backlog.mock.patch.object(
@@ -225,7 +226,7 @@ class TestBatches(ChosenHostsTestCase):
         self.assertEqual(1, len(self.servers()))
         self.assertEqual(3, len(self.get(uuid).boots))
 
-    def test_the_database_cannot_keep_it(self):
+    def test_chosen_hosts_cannot_be_stored(self):
         uuid = self.leave()
         with test_backlog.mock.patch.object(
                 backlog_hosts, 'keep_choice', side_effect=db_exc.DBError()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each call of a claim is lost, doubled or the last one before a crash."""
+"""Tests in which each call of a claim is lost, doubled, or the last one."""
 
 import collections
 import contextlib
@@ -38,7 +38,7 @@ class Killed(BaseException):
 
 
 class Faulty:
-    """The same object; the n-th call of all that share a Fault fails.
+    """Proxy of an object; the n-th call of all that share a Fault fails.
 
     :param error: what a call that fails raises
     """
@@ -169,7 +169,8 @@ class TestEachCall(test.TestCase):
                 in state.allocations.items()}
 
     def assert_room(self, *others):
-        """Nobody runs where there is no room: used or not in Placement."""
+        """Check that no more servers run than fit, in Placement and on the
+        host."""
         self.assertLessEqual(sum(self.consumers().values()), CAPACITY)
         running = [VICTIMS[name] for name in VICTIMS
                    if self.uuids[name] in self.nova.alive]
@@ -187,7 +188,7 @@ class TestEachCall(test.TestCase):
             model.VictimSet(victims, 2, optimal=True, steps=0), {})
 
     def place(self, placement, decisions):
-        """What a scheduler does. Returns whether the server has its place."""
+        """Place a server as a scheduler does; return whether it was placed."""
         claims = allocation_claim.Claims(
             placement, decisions, self.owner,
             types.SimpleNamespace(guard=lambda victims: {}),
@@ -274,7 +275,7 @@ class TestEachCall(test.TestCase):
         self.assertEqual(set(), self.consumers().keys() - known)
 
     def attempt(self, operation, fault, repair=None):
-        """Whether the calls that are to fail were made."""
+        """Return whether the failing calls were made."""
         self.begin(operation)
         is_placed = False
         with contextlib.suppress(Killed):

@@ -66,7 +66,7 @@ class ClassesTestCase(base.PreemptionTestCase):
         return server
 
     def look(self):
-        """What threads of the engine and the scheduler do all the time."""
+        """Do what threads of the engine and the scheduler do regularly."""
         for item in self.engine._timed:
             for name, work, _ in item.tasks:
                 if name == 'clocks of classes':
@@ -119,7 +119,7 @@ class TestPreempting(ClassesTestCase):
         self.wait_consistent()
         return gold, victim
 
-    def test_gets_a_place_and_gives_it_back(self):
+    def test_gold_evicts_bronze_which_returns(self):
         gold, victim = self.gold()
         decision = self.last_decision()
         self.assertEqual('create', decision.operation)
@@ -139,7 +139,7 @@ class TestPreempting(ClassesTestCase):
             'it to be written down')
         self.assert_consistent()
 
-    def test_who_gave_way_does_not_preempt_back(self):
+    def test_a_victim_does_not_evict_its_preemptor(self):
         gold, victim = self.gold()
         self.restart_engine()
         for _ in range(4):
@@ -156,7 +156,7 @@ class TestPreempting(ClassesTestCase):
             if decision.victims]))
         self.wait_consistent()
 
-    def test_it_waits_while_the_engine_is_away(self):
+    def test_no_return_while_the_engine_is_down(self):
         gold, victim = self.gold()
         self.engine._leadership.close()
         self.delete(gold)
@@ -164,8 +164,8 @@ class TestPreempting(ClassesTestCase):
         self.engine = self.start_engine()
         self.until(lambda: self.status(victim) == 'ACTIVE', 'it to be back')
 
-    def test_without_a_class(self):
-        """Nobody of a class ends one, and it ends nobody."""
+    def test_servers_without_a_class(self):
+        """They neither evict servers of a class nor are evicted for them."""
         spots = [self.boot_spot(name, 'host1') for name in 'ab']
         self.look()
         self.boot_in_vain(flavor=self.flavors['gold'])
@@ -179,14 +179,14 @@ class TestPreempting(ClassesTestCase):
         self.boot_normal()
         self.assertEqual({spots[1]}, self.last_victims())
 
-    def test_a_less_important_one_does_not_end_one_without_time_left(self):
+    def test_a_less_important_server_does_not_evict_an_urgent_one(self):
         for _ in range(2):
             self.boot_of('gold')
         self.look()
         self.boot_in_vain(flavor=self.flavors['bronze'])
         self.boot_in_vain(flavor=self.flavors['gold'])
 
-    def test_whose_clocks_are_not_known(self):
+    def test_servers_with_unknown_clocks(self):
         self.boot_normal('other')
         servers = {self.boot_of('bronze')}
         # The engine has not looked yet.
@@ -205,12 +205,12 @@ class TestPreempting(ClassesTestCase):
         self.assert_shelved(victim)
         self.wait_consistent()
 
-    def test_paused(self):
+    def test_no_eviction_while_preemption_is_paused(self):
         self.full()
         pauses.pause(self.db, pauses.PREEMPTION, 'test')
         self.boot_in_vain(flavor=self.flavors['gold'])
 
-    def test_only_what_the_operator_allows(self):
+    def test_preempting_operations_apply(self):
         self.full()
         self.flags(preempting_operations=['resize'], group='preemption')
         self.boot_in_vain(flavor=self.flavors['gold'])
@@ -271,7 +271,7 @@ class TestPass(ClassesTestCase):
         self.boot_normal('other', host='host2')
         return silver, {self.boot_of('bronze', 'host2')}
 
-    def test_others_end_for_one_that_waits(self):
+    def test_a_waiting_server_evicts_others_in_a_pass(self):
         silver, bronze = self.waiting()
         with mock.patch.object(class_returns.LOG, 'info') as info:
             self.until(lambda: self.status(silver) == 'ACTIVE',
@@ -287,7 +287,7 @@ class TestPass(ClassesTestCase):
         self.wait_consistent()
         self.assertEqual('SHELVED_OFFLOADED', self.status(victim))
 
-    def test_not_while_it_is_paused_nor_too_often(self):
+    def test_no_pass_while_paused_or_too_early(self):
         silver, bronze = self.waiting()
         pauses.pause(self.db, pauses.PREEMPTION, 'test')
         for _ in range(3):
@@ -296,7 +296,7 @@ class TestPass(ClassesTestCase):
         self.assertLessEqual(bronze, self.alive())
         self.wait_consistent()
 
-    def test_it_was_deleted_while_it_waited(self):
+    def test_a_server_deleted_while_it_waited(self):
         silver, bronze = self.waiting()
         self.delete(silver)
         for _ in range(2):

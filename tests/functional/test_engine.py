@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine does in the background."""
+"""Tests of the engine's background work."""
 
 from unittest import mock
 
@@ -47,7 +47,7 @@ class TestReturns(EngineTestCase):
         victim, = self.decisions.get_decisions(victim_uuid=server)[-1].victims
         return victim.status
 
-    def test_returns_when_there_is_room(self):
+    def test_victims_return_when_there_is_space(self):
         first, second = self.shelve()
         self.run_engine()
         self.assertEqual('SHELVED_OFFLOADED',
@@ -61,8 +61,8 @@ class TestReturns(EngineTestCase):
         self.assertIn(self.normal[1], self.alive())
         self.assert_consistent()
 
-    def test_not_one_that_its_owner_had_shelved(self):
-        """Nova leaves it on its host; it is offloaded to give way."""
+    def test_a_server_shelved_by_its_owner_does_not_return(self):
+        """Nova leaves it on its host, and an eviction offloads it."""
         self.flags(shelved_offload_time=-1)
         flavor = self.shelvable()
         first = self.boot_spot('a', 'host1', 100, flavor)
@@ -77,7 +77,7 @@ class TestReturns(EngineTestCase):
                          self.api.get_server(first)['status'])
         self.assert_consistent()
 
-    def test_not_one_that_was_back_and_that_its_owner_has_shelved(self):
+    def test_a_returned_server_shelved_by_its_owner_does_not_return(self):
         first, second = self.shelve()
         for normal in self.normal:
             self.delete(normal)
@@ -144,7 +144,7 @@ class TestLifetimes(EngineTestCase):
         self.wait_consistent()
 
     def test_an_administrator_starts_a_stopped_victim(self):
-        """It is never deleted, and has its space back once there is room."""
+        """It is never deleted, and gets its allocation when there is space."""
         self.flags(stop_retention_s=0, group='preemption')
         self.add_host('host2', 2, 2048, 40)
         stops = self.create_flavor('stops', 1, 1024, 10, preemptible=True,
@@ -174,7 +174,7 @@ class TestLifetimes(EngineTestCase):
 
 class TestHeadroom(EngineTestCase):
 
-    def test_keeps_the_cloud(self):
+    def test_headroom_is_kept_free(self):
         self.flags(headroom='VCPU:50%', group='preemption')
         self.engine._leadership.close()
         self.engine = self.start_engine()
@@ -187,8 +187,8 @@ class TestHeadroom(EngineTestCase):
         self.assertEqual(1, len(self.servers()))
         self.assertEqual('headroom', self.last_decision().operation)
 
-    def test_nobody_else_has_notice_meanwhile(self):
-        """What has notice for the headroom counts as free already."""
+    def test_no_further_server_gets_notice_meanwhile(self):
+        """Space of servers with notice counts as free."""
         self.flags(headroom='VCPU:50%', notice_s=100, maximum_notice_s=100,
                    group='preemption')
         self.engine._leadership.close()
@@ -217,7 +217,7 @@ class TestJanitor(EngineTestCase):
             self.run_engine(at_once=True)
 
     def test_servers_without_their_allocations(self):
-        """One has none, one a part, as a crash leaves it half-way."""
+        """One has no allocation, one a part of it, as after a crash."""
         server = self.boot_spot('a', 'host1')
         other = self.boot_spot('b', 'host1')
         placement = self.engine.parts.clients.placement
@@ -289,7 +289,7 @@ class TestJanitor(EngineTestCase):
         self.wait_consistent()
         self.assertEqual({victim}, self.alive())
 
-    def test_services_away(self):
+    def test_services_that_are_down(self):
         """A task that fails does not keep the others from their work."""
         flavor = self.create_flavor(
             'day', 1, 1024, 10, preemptible=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong half-way: nothing is lost, nobody ends in vain."""
+"""Tests of failures during a preemption."""
 
 from unittest import mock
 
@@ -54,7 +54,7 @@ class Killing:
         return server
 
     def as_of_later(self):
-        """Nobody has worked on open decisions for a minute."""
+        """Return a patch by which open decisions are a minute old."""
         return mock.patch.object(
             self.decisions, 'get_open_decisions',
             return_value=[(decision, 60.0) for decision, _age
@@ -85,7 +85,7 @@ class TestKilledScheduler(Killing, base.PreemptionTestCase):
     def assert_outcome(self, status):
         self.assertEqual(status, self.last_decision().status)
 
-    def test_before_anybody_ends(self):
+    def test_killed_before_an_eviction(self):
         """Right after the intent and the swap, and before the first end."""
         for step in (self.after_the_intent, self.after_the_swap,
                      self.before_the_first_termination):
@@ -234,7 +234,7 @@ class TestLostRaces(base.PreemptionTestCase):
 
 
 class TestSpaceOfVictims(Killing, base.PreemptionTestCase):
-    """Whatever becomes of a server, nobody else gets what victims still use.
+    """No other server gets space that victims still use.
 
     A host of two slots has a normal server, and a preemptible one with notice.
     """
@@ -314,7 +314,7 @@ class TestSpaceOfVictims(Killing, base.PreemptionTestCase):
 
 
 class TestStandInDeleted(base.PreemptionTestCase):
-    """As by "nova-manage placement audit --delete" during a notice."""
+    """"nova-manage placement audit --delete" runs during a notice."""
 
     def setUp(self):
         super().setUp()
@@ -335,7 +335,7 @@ class TestStandInDeleted(base.PreemptionTestCase):
         """Have Nova delete what it does not know; returns its exit code."""
         return nova_manage.PlacementCommands().audit(delete=True)
 
-    def test_nobody_ends_where_the_notice_runs_out(self):
+    def test_no_victim_is_evicted_after_the_stand_in_is_deleted(self):
         """The server gets another decision, with another notice."""
         jump = self.jumps(self.scheduler.preemption.handover.terminator)
         server = self.begin()
@@ -359,7 +359,7 @@ class TestStandInDeleted(base.PreemptionTestCase):
         self.assertEqual({server}, self.alive())
         self.wait_consistent()
 
-    def test_the_server_takes_what_is_free(self):
+    def test_the_server_uses_free_space_instead(self):
         server = self.begin()
         self.delete(self.victim)
         self.wait(server)
@@ -368,7 +368,7 @@ class TestStandInDeleted(base.PreemptionTestCase):
                                       in self.decisions.get_decisions()])
         self.wait_consistent()
 
-    def test_the_server_is_refused_where_another_was_faster(self):
+    def test_the_server_is_refused_if_another_was_faster(self):
         server = self.begin()
         other = self.boot_normal('other')['id']
         self.delete(self.victim)
@@ -412,7 +412,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
             [decisions.ROLLED_BACK, decisions.DONE],
             [decision.status for decision in self.decisions.get_decisions()])
 
-    def test_none_left(self):
+    def test_no_other_victim_is_left(self):
         servers = {server['id'] for server in self.servers()}
         with self.refuse(*servers):
             server = self.boot('normal', self.small)
@@ -440,7 +440,7 @@ class TestVictimsThatDoNotEnd(base.PreemptionTestCase):
 class TestPaused(base.PreemptionTestCase):
     """An operator has stopped preemption: the scheduler obeys at once."""
 
-    def test_nobody_ends_until_it_goes_on(self):
+    def test_no_server_is_evicted_until_the_pause_ends(self):
         self.add_hosts('host1')
         cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)

@@ -30,7 +30,7 @@ class TestFewHosts(base.PreemptionTestCase):
         self.uuids = sorted(node.uuid for node in nodes)
 
     def states(self, get, uuids):
-        """What is known of each host."""
+        """Return the attributes of each host state."""
         found = {}
         for state in get(self.context, uuids, None):
             found[state.uuid] = {
@@ -45,7 +45,7 @@ class TestFewHosts(base.PreemptionTestCase):
     def nova(self, *args):
         return self.scheduler.host_manager.get_host_states_by_uuids(*args)
 
-    def test_equal(self):
+    def test_states_equal_those_of_nova(self):
         for uuids in (self.uuids[:1], self.uuids, []):
             expected = self.states(self.nova, uuids)
             self.assertEqual(len(uuids), len(expected))
@@ -57,7 +57,7 @@ class TestFewHosts(base.PreemptionTestCase):
                                side_effect=AssertionError):
             self.assertEqual(2, len(self.states(self.few, self.uuids[:2])))
 
-    def test_what_cannot_be_read_is_left_out(self):
+    def test_unreadable_hosts_are_omitted(self):
         with mock.patch.object(
                 objects.Service, 'get_by_compute_host',
                 side_effect=exception.ComputeHostNotFound(host='host0')):

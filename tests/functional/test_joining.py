@@ -53,7 +53,7 @@ class TestJoining(JoiningTestCase):
         self.other = self.boot_spot('other', 'host1', 1000, self.wide)
 
     def test_one_victim_for_two(self):
-        """Lesson 5: what is being freed already counts."""
+        """Lesson 5: space that is being freed counts."""
         first = self.give_notice()
         second = self.boot('second', self.small)
         self.wait_for(self.waiting, 'the second one to wait')
@@ -68,7 +68,7 @@ class TestJoining(JoiningTestCase):
         self.assertEqual(0, self.waiting())
         self.assert_consistent()
 
-    def test_no_more_than_there_is_room_for(self):
+    def test_a_request_joins_only_if_it_fits(self):
         self.give_notice()
         self.boot('second', self.small)
         self.wait_for(self.waiting, 'the second one to wait')
@@ -80,8 +80,8 @@ class TestJoining(JoiningTestCase):
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'the end')
 
-    def test_ends_that_the_engine_has_begun(self):
-        """For whatever reason: at a maximum run time, say."""
+    def test_evictions_that_the_engine_has_begun(self):
+        """For any reason, such as a maximum run time."""
         engine = self.start_engine()
         self.scheduler.preemption.known.refresh()
         engine.evictions.begin(
@@ -129,7 +129,7 @@ class TestWhereItMayGo(JoiningTestCase):
 
 
 class TestTakenBack(base.PreemptionTestCase):
-    """What a request has claimed and lost, it takes back itself."""
+    """A request rolls back its own lost claims."""
 
     def setUp(self):
         super().setUp()

@@ -15,7 +15,7 @@ from tests.functional import test_failures
 
 
 class TestLateRollBack(test_failures.Killing, base.PreemptionTestCase):
-    """The request fails; its victim has its place, and nobody ends."""
+    """The request fails, and its victim keeps its space."""
 
     def setUp(self):
         super().setUp()

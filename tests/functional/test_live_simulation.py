@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens in a cloud is what the simulator says would happen."""
+"""Tests that the simulator agrees with a cloud."""
 
 import dataclasses
 import datetime
@@ -120,7 +120,7 @@ class TestLiveSimulation(base.PreemptionTestCase):
         return [found[event.id] for event in self.trace
                 if isinstance(event, trace_model.Boot)]
 
-    def test_the_same_happens(self):
+    def test_the_simulation_agrees_with_the_cloud(self):
         for number in range(EVENTS):
             if self.ids and self.random.random() < 0.15:
                 self.delete_one()
@@ -224,7 +224,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
                 found.append((name, None))
         return found
 
-    def test_the_same_happens(self):
+    def test_the_simulated_reservation_agrees_with_the_cloud(self):
         self.reservation = None
         for number, (size, spot) in enumerate((
                 (2, False), (2, True), (2, True), (2, True), (2, True))):
@@ -276,7 +276,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
 
     @staticmethod
     def in_order(happened):
-        """What happened to each."""
+        """Return the events of each server."""
         found = {}
         for name, what in happened:
             found.setdefault(name, []).append(what)

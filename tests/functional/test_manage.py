@@ -31,7 +31,7 @@ NOBODY = '11111111-1111-4111-8111-111111111111'
 
 
 def said(decisions, servers, verb='were'):
-    """What a purge without reservations ends with, prints and warns of."""
+    """Return the exit status and output of a purge without reservations."""
     out = (f'{decisions} decisions, 0 reservations, 0 requests and '
            f'{servers} servers {verb} deleted.\n')
     return 0, out, ''
@@ -90,7 +90,7 @@ class TestVerify(ManageTestCase):
     def assert_clean(self):
         self.assertEqual((0, AGREES, ''), self.verify())
 
-    def test_what_is_found(self):
+    def test_each_kind_of_problem_is_found(self):
         cheap = self.boot_spot('a', 'host1', 100)
         self.boot_spot('b', 'host1', 1000)
         self.boot_normal()
@@ -147,7 +147,7 @@ class TestVerify(ManageTestCase):
         self.ended_migration(placement)
 
     def ended_migration(self, placement):
-        """Its server was deleted while it was under way."""
+        """Check the allocation of a migration whose server was deleted."""
         self.add_hosts('host3')
         server = self.boot_normal(host='host3')['id']
         with self.cell_context() as context:
@@ -167,7 +167,7 @@ class TestVerify(ManageTestCase):
         placement.delete_allocations(migration.uuid)
 
     def disabled_cell(self):
-        """Its servers exist all the same."""
+        """Check that servers of a disabled cell exist."""
         cell = self.cell_mappings['cell1']
         cell.disabled = True
         cell.save()

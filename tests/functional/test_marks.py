@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is preemptible, who may be a victim now, and at which cost."""
+"""Tests of preemptible servers, eligible victims and their costs."""
 
 from unittest import mock
 
@@ -30,7 +30,7 @@ class MarksTestCase(base.PreemptionTestCase):
 class TestFlavors(MarksTestCase):
 
     def test_extra_specs(self):
-        """Those of flavors that older microversions let in, too."""
+        """Extra specs of older microversions count, too."""
         self.add_host('host1', 5, 5120, 50)
         with utils.temporary_mutation(self.admin_api, microversion='2.85'):
             flavors = {name: self.create_flavor(name, 1, 1024, 10, **specs)
@@ -85,7 +85,7 @@ class TestHint(MarksTestCase):
     def allow(self, value=True):
         self.flags(allow_hint=value, group='preemption')
 
-    def test_remembered(self):
+    def test_hinted_servers_are_remembered(self):
         self.add_host('host1', 4, 4096, 40)
         self.boot_normal('x', hints=HINT)
         self.assertEqual(set(), preemptible_hints.get(self.db))
@@ -118,7 +118,7 @@ class TestHint(MarksTestCase):
                 self.wait_failed(server['id'])
 
     def test_without_our_database(self):
-        """Its owner reads that a service has failed, and not what."""
+        """Its owner reads that a service has failed, without details."""
         self.allow()
         self.add_hosts('host1')
         failure = db_exc.DBConnectionError('mysql://user:secret@db')
@@ -131,7 +131,7 @@ class TestHint(MarksTestCase):
         self.assertNotIn('secret', text)
 
     def test_a_hinted_server_moves(self):
-        """It may be a victim still where hints are not allowed any more."""
+        """It may be a victim even if hints are not allowed any more."""
         self.allow()
         self.add_hosts('host1', 'host2')
         self.boot_normal('n', host='host1')
@@ -151,7 +151,7 @@ class TestHint(MarksTestCase):
 
 class TestLeftAlone(MarksTestCase):
 
-    def test_until_it_may_end(self):
+    def test_a_minimum_run_time_protects_a_server(self):
         self.flags(minimum_runtime_s=100, group='preemption')
         self.add_host('host1', 4, 4096, 40)
         locked = self.boot_spot('a', 'host1', 1000)
@@ -173,7 +173,7 @@ class TestLeftAlone(MarksTestCase):
         self.assertEqual({young}, self.boot_full())
         self.boot_in_vain()
 
-    def test_whose_lock_it_is(self):
+    def test_locks_of_administrators_and_owners(self):
         """Nova's API shows it with the actions of the server alone."""
         self.add_host('host1', 4, 4096, 40)
         server = self.boot_spot('a', 'host1', 1000)
@@ -192,7 +192,7 @@ class TestLeftAlone(MarksTestCase):
 
 class TestStates(MarksTestCase):
 
-    def test_whatever_state_it_is_in(self):
+    def test_victims_in_each_state(self):
         self.flags(shelved_offload_time=-1)
         self.add_host('host1', 7, 7168, 70)
         spots = {name: self.boot_spot(name, 'host1') for name in (
@@ -228,7 +228,7 @@ class TestStates(MarksTestCase):
         return self.last_victims()
 
     def test_soft_deleted(self):
-        """Neither a victim's nor its own soft delete keeps the space."""
+        """Soft-deleted servers do not keep their space."""
         self.flags(reclaim_instance_interval=3600)
         self.add_hosts('host1')
         deleted = self.boot_spot('a', 'host1', 1000)
@@ -277,14 +277,14 @@ class TestOptions(MarksTestCase):
                      'youngest_first'):
             self.assertIn(name, str(exc))
 
-    def test_a_headroom_that_cannot_be_understood(self):
+    def test_an_invalid_headroom(self):
         self.flags(group='preemption', headroom='VCPU')
         self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                "'VCPU': headroom is CLASS",
                                self.restart_scheduler)
 
     def test_without_credentials(self):
-        """Nobody can be ended: Nova's own behaviour, and it is said."""
+        """Without evictions it behaves as Nova, and logs that."""
         found = self.decisions
         self.add_hosts('host1')
         alive = {self.boot_spot('a', 'host1'), self.boot_spot('b', 'host1')}

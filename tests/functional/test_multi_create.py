@@ -89,7 +89,7 @@ class TestMultiCreate(MultiCreateTestCase):
         self.add_host('host2', 6, 8192, 80)
         self.add_host('host3', 3, 4096, 80)
 
-    def test_all(self):
+    def test_scores_and_groups(self):
         self.assertEqual([], self.boot_many(4, 'affinity'))
         self.decide('ml')
         self.assertEqual(4 * ['host2'], self.boot_many(4, 'affinity'))
@@ -108,7 +108,8 @@ class TestMultiCreate(MultiCreateTestCase):
         self.wait_consistent()
 
     def check_claims(self):
-        """All in one transaction, unless that is refused."""
+        """Check that all servers are claimed in one transaction if possible.
+        """
         counts = self.watch_claims()
         self.assertEqual(11, len(self.boot_many(11)))
         self.assertEqual([11], counts)
@@ -130,8 +131,9 @@ class TestMultiCreate(MultiCreateTestCase):
 
 class TestPreempting(MultiCreateTestCase):
 
-    def test_room_is_made(self):
-        """Nova's weighers choose as ever, and nobody ends in vain."""
+    def test_multi_create_evicts_servers(self):
+        """Nova's weighers choose as usual, and no server is evicted in vain.
+        """
         self.add_hosts('host1', 'host2')
         self.decide('ml')
         victims = [self.boot_spot(name, host) for name, host in (

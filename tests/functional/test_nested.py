@@ -32,7 +32,7 @@ def gpus(count, per_node=4, resource_class='CUSTOM_GPU', amount=1):
 
 
 class TreeTestCase(base.PreemptionTestCase):
-    """Hosts that are trees, with as much else as anybody wants."""
+    """Hosts with nested providers and ample other resources."""
 
     driver_class = tree_driver.TreeFakeDriver
 
@@ -74,7 +74,7 @@ class TreeTestCase(base.PreemptionTestCase):
         return {name for name in self.devices(server_id) if 'gpu' in name}
 
     def audit(self, trees=True):
-        """What verify has to say, or the engine."""
+        """Return the problems that verify or the engine finds."""
         clients = self.scheduler.preemption.clients
         return allocation_audit.Audit(
             clients.placement, self.scheduler.preemption.known.servers,
@@ -130,7 +130,7 @@ class TestGpus(TreeTestCase):
             decision.record['devices'])
         return decision
 
-    def test_one_and_two_and_four(self):
+    def test_requests_for_one_two_and_four_gpus(self):
         decision = self.check(1, [self.servers_by_size[1][1]])
         self.assertEqual({'CUSTOM_GPU': 1}, decision.record['missing'])
         self.check(2, [self.servers_by_size[2][0]])
@@ -138,7 +138,7 @@ class TestGpus(TreeTestCase):
         self.check(1, [self.servers_by_size[1][0]])
         self.boot_in_vain(flavor=self.gpu_flavor(1))
 
-    def test_eight(self):
+    def test_a_request_for_eight_gpus(self):
         self.check(8, [server for servers in self.servers_by_size.values()
                        for server in servers])
 
@@ -210,7 +210,7 @@ class TestGpus(TreeTestCase):
         self.assertEqual([], self.audit(trees=False))
         placement.delete_allocations(uuids.stranger)
 
-    def test_nine_is_refused(self):
+    def test_a_request_for_nine_gpus_is_refused(self):
         self.boot_in_vain(flavor=self.gpu_flavor(9))
         refused = self.last_decision()
         self.assertEqual(decisions.REFUSED, refused.status)
@@ -241,7 +241,7 @@ class PCITestCase(TreeTestCase):
             **{'pci_passthrough:alias': f'gpu:{count}'}, **extra_specs)
 
     def addresses(self, server_id):
-        """Of the devices that nova-compute has given to a server."""
+        """Return the addresses of the devices of a server."""
         with self.cell_context() as context:
             return {device.address for device in
                     objects.PciDeviceList.get_by_instance_uuid(
@@ -350,7 +350,7 @@ class TestPCIDevices(PCITestCase):
 
 
 class TestKinds(TreeTestCase):
-    """What else is not on the compute node's own provider."""
+    """Other resources of nested and shared providers."""
 
     def check(self, flavor, spot_flavor):
         # For a host that is given Placement offers nothing that is shared.
@@ -369,7 +369,7 @@ class TestKinds(TreeTestCase):
                                    kind == 'spot', **extra_specs)
                 for kind in ('normal', 'spot')]
 
-    def test_each(self):
+    def test_each_kind_of_provider(self):
         self.add_tree('host', {
             'pgpu0': ('', {'VGPU': 1}, ['CUSTOM_NVIDIA_35']),
             'pgpu1': ('', {'VGPU': 1}, ['CUSTOM_NVIDIA_35']),

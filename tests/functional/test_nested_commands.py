@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user and an administrator see of GPUs."""
+"""Tests of commands about GPUs, as a user and an administrator."""
 
 from tests.functional import test_client
 from tests.functional import test_nested

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong while devices change hands."""
+"""Tests of failures during a preemption of devices."""
 
 import dataclasses
 from unittest import mock
@@ -131,7 +131,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
                    'delete_allocations', devices=0, lives=False)
 
     def test_its_victim_is_deleted_by_its_owner(self):
-        """During its notice, on which the request waits."""
+        """It is deleted during its notice."""
         victim = self.fill(**{'preemptible:notice_s': '1000'})
         server = self.boot('normal', self.normal)
         self.wait_for(lambda: nova_api.NOTICE_KEY in self.api.get_server(
@@ -148,7 +148,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
 
 
 class TestEnemies(test_nested.TreeTestCase):
-    """What changes while GPUs change hands."""
+    """Changes during a preemption of GPUs."""
 
     def setUp(self):
         super().setUp()
@@ -189,7 +189,7 @@ class TestEnemies(test_nested.TreeTestCase):
         self.wait_consistent()
 
     def test_a_device_goes_away_before_the_claim(self):
-        """Of another one its victim is the dearer one; the first lives on."""
+        """Another device is used, whose victim is more expensive."""
         device, = self.gpus_of(self.cheap)
         other = self.gpus_of(self.dear)
         device = self.providers()[device]

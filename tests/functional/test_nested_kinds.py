@@ -26,7 +26,7 @@ PACKETS = {'NET_PACKET_RATE_KILOPACKET_PER_SEC': 1000}
 
 
 class KindsTestCase(test_nested.TreeTestCase):
-    """Two spot servers have all of something: the cheap one ends."""
+    """Two spot servers use all of a resource; the cheap one is evicted."""
 
     def setUp(self):
         super().setUp()
@@ -61,7 +61,7 @@ class KindsTestCase(test_nested.TreeTestCase):
         return server['id'], had
 
     def had(self, server_id):
-        """What a server has by Placement and by its host."""
+        """Return the devices and the topology of a server."""
         return self.devices(server_id), self.topology(server_id)
 
     def topology(self, server_id):
@@ -116,7 +116,7 @@ class TestNUMA(KindsTestCase):
 
 
 class TestDevices(KindsTestCase):
-    """What Neutron, Cyborg and the flavor's own words ask for."""
+    """Tests of requests by Neutron, Cyborg and flavors."""
 
     def setUp(self):
         super().setUp()
@@ -124,7 +124,7 @@ class TestDevices(KindsTestCase):
             qos.MultiGroupResourceRequestNeutronFixture(self))
         self.cyborg = self.useFixture(nova_fixtures.CyborgFixture())
 
-    def test_each(self):
+    def test_each_kind_of_device(self):
         self.add_tree('host', {
             'sev': ('', {'MEM_ENCRYPTION_CONTEXT': 2},
                     ['HW_CPU_X86_AMD_SEV']),
@@ -206,12 +206,12 @@ class TestDevicesUsedOnce(test_nested.PCITestCase):
         self.flags(actions=['shelve', 'delete'], group='preemption')
 
     def capacities(self):
-        """With the device, which is reserved while it is used."""
+        """Return capacities with the device, reserved while it is used."""
         return {**super().capacities(),
                 'once_0000:41:00.0': {'CUSTOM_PCI_10DE_20B1': 1}}
 
-    def test_it_is_not_wasted(self):
-        """The dearer server is shelved, and then nobody any more."""
+    def test_no_server_is_evicted_for_a_used_device(self):
+        """The more expensive server is shelved, then no other one."""
         cheap = self.boot_spot('cheap', 'once', 60, self.create_flavor(
             'once', 1, 1024, 10, preemptible=True,
             **{'pci_passthrough:alias': 'once:1'}))

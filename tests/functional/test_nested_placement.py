@@ -139,7 +139,7 @@ class RandomTrees(fixtures.TestWithFixtures):
 class TestRandomTrees(RandomTrees):
     """Without the victims Placement offers the host, with one it does not."""
 
-    def test_some(self):
+    def test_thirty_random_trees(self):
         preempting = sum([self.check(seed) for seed in range(30)])
         self.assertGreater(preempting, 4)
 

@@ -174,7 +174,7 @@ class TestResize(OperationTestCase):
                          found[self.server])
 
     def test_between_preemptible_and_normal(self):
-        """What counts is what the server will be."""
+        """The kind of the new flavor counts."""
         self.add_hosts('host1', 'host2')
         self.server = self.boot_normal('moves', host='host1')['id']
         spot = self.boot_spot('s', 'host1', 30)
@@ -356,9 +356,9 @@ class TestRebuild(OperationTestCase):
 
 
 class TestPreemptibleServers(OperationTestCase):
-    """A preemptible server never preempts, whatever is done with it."""
+    """No operation of a preemptible server evicts others."""
 
-    def test_moves(self):
+    def test_moves_of_a_preemptible_server(self):
         self.flags(shelved_offload_time=0)
         self.add_hosts('host1', 'host2')
         self.server = self.boot_spot('moves', 'host1', 5000)

@@ -11,7 +11,7 @@ from tests.functional import base
 
 class TestCreate(base.PreemptionTestCase):
 
-    def test_cheapest_victim_on_any_host_gives_way(self):
+    def test_the_cheapest_victim_on_any_host_is_evicted(self):
         self.add_hosts('host1', 'host2')
         old = self.boot_spot('a', 'host1', 3600 + 1800)
         dear = self.boot_spot('b', 'host1', 3000)
@@ -40,7 +40,7 @@ class TestCreate(base.PreemptionTestCase):
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.assertEqual([], self.decisions.get_decisions())
 
-    def test_no_valid_host_and_nobody_ends(self):
+    def test_no_valid_host_evicts_no_server(self):
         self.add_hosts('host1')
         self.boot_normal('n1')
         spot = self.boot_spot('a', 'host1')
@@ -102,8 +102,8 @@ class TestCreate(base.PreemptionTestCase):
         self.assertNotIn(spot, {item['id'] for item in self.servers()})
         self.assert_consistent()
 
-    def test_space_that_is_deleted_in_placement_itself_counts(self):
-        """It is not enough without a victim, and nothing else tells of it."""
+    def test_space_freed_by_deletion_in_placement_counts(self):
+        """It suffices only with a victim, and no change of Nova shows it."""
         self.add_hosts('host1')
         spot = self.boot_spot('a', 'host1')
         orphan = self.boot_normal()['id']

@@ -98,8 +98,8 @@ class TestPreemptible(QuotaTestCase):
         self.delete(self.boot_normal()['id'])
         self.delete(self.boot('e', self.small))
 
-    def test_several_at_once(self):
-        """All or nothing; and those that a hint makes preemptible count."""
+    def test_several_servers_of_a_request(self):
+        """They are admitted together; hinted servers count."""
         self.flags(allow_hint=True, group='preemption')
         self.limit(servers=3)
         self.assertEqual(['ERROR'] * 4, [
@@ -116,7 +116,7 @@ class TestPreemptible(QuotaTestCase):
         self.boot_normal('n')
 
     def test_many_at_the_same_time(self):
-        """As many as the limit lets in, never more, and not fewer."""
+        """Exactly as many as the limit allows."""
         self.limit(servers=4)
         self.start_second_scheduler()
         booted = []
@@ -151,8 +151,8 @@ class TestPreemptible(QuotaTestCase):
         self.assertEqual([1, 1, 2, 2], sorted(
             self.api.get_server(spot)['flavor']['vcpus'] for spot in spots))
 
-    def test_operations(self):
-        """What moves adds nothing; what grows, the difference."""
+    def test_operations_of_preemptible_servers(self):
+        """A move adds nothing, a larger size the difference."""
         self.add_host('host2', 10, 10240, 100)
         self.limit(servers=1, vcpus=2)
         spot = self.boot_spot('a', 'host1')
@@ -198,7 +198,7 @@ class TestPreemptible(QuotaTestCase):
 
 class TestNormal(QuotaTestCase):
 
-    def test_bounded_here(self):
+    def test_normal_servers_are_limited_by_the_scheduler(self):
         """The API lets in the sum; each kind gets its part."""
         self.flags(group='quota', instances=3, cores=3, ram=3072)
         self.limit(enforce_normal=True, normal_servers=2, normal_vcpus=2,
@@ -280,7 +280,7 @@ class TestAllocationProject(QuotaTestCase):
                 self.assertEqual({}, self.project_usage(self.project))
         self.wait_consistent()
 
-    def test_put_right(self):
+    def test_allocations_of_the_wrong_project_are_corrected(self):
         """Servers from before, and what Nova's conductor has claimed."""
         self.limit(allocation_project_id='')
         spot = self.boot_spot('a', 'host1')
@@ -309,7 +309,7 @@ class TestKeystone(QuotaTestCase):
             self.limit(driver='oslo_limit')
             yield
 
-    def test_limits(self):
+    def test_registered_limits(self):
         with self.registered({'preemptible_servers': 5,
                               'preemptible_vcpus': 5}):
             self.assertIn('preemptible_memory_mb: limit 0, used 0, '
@@ -331,7 +331,7 @@ class TestKeystone(QuotaTestCase):
 
 
 class TestUnifiedLimits(QuotaTestCase):
-    """Nova counts nothing of preemptible servers but their number."""
+    """Nova counts only the number of preemptible servers."""
 
     def setUp(self):
         super().setUp()
@@ -392,7 +392,7 @@ class TestUnifiedLimits(QuotaTestCase):
         self.assertEqual({'VCPU': 3, 'MEMORY_MB': 1024, 'DISK_GB': 10},
                          self.project_usage(PREEMPTIBLE_PROJECT))
 
-    def test_it_gives_way(self):
+    def test_a_server_without_resources_is_evicted(self):
         for number in range(4):
             self.boot_spot(f's{number}', 'host1', flavor=self.zeroed)
         large = self.create_flavor('large', 1, 1024, 70)

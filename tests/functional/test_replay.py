@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides in a cloud is what decides without one."""
+"""Tests that decisions are the same without a cloud."""
 
 import random
 from unittest import mock
@@ -74,7 +74,7 @@ class TestReplay(base.PreemptionTestCase):
             raise exc.exc_info[1] from None
 
     def choose(self):
-        """One of the servers, the same in each run of the test."""
+        """Return a random server, the same in each run."""
         ids = {server['name']: server['id'] for server in self.servers()
                if server['status'] == 'ACTIVE'}
         return ids[self.random.choice(sorted(ids))]

@@ -70,7 +70,7 @@ class ReservationTestCase(base.PreemptionTestCase):
         return server
 
     def assert_refused(self, reason, reservation_id=None, **kwargs):
-        """What the owner of the server sees."""
+        """Check the reason that the owner of the server sees."""
         server = self.boot('refused', self.small,
                            hints=_hint(reservation_id), **kwargs)
         exc = self.assertRaises(embedded_cloud.CloudError, self.wait, server)
@@ -86,7 +86,7 @@ def _hint(reservation_id):
 
 class TestHint(ReservationTestCase):
 
-    def test_only_with_the_hint(self):
+    def test_reserved_hosts_are_used_with_the_hint_only(self):
         self.add_hosts('host1', 'host2', 'host3')
         ours = self.reserve('host2', 'host3')
         self.boot_on('host1', flavor=self.big)
@@ -163,7 +163,7 @@ class TestPreemption(ReservationTestCase):
         self.flags(group='preemption', notice_s=0)
         self.restart_scheduler()
 
-    def test_only_on_its_own_hosts(self):
+    def test_preemption_on_reserved_hosts_only(self):
         self.add_hosts('host1', 'host2')
         dear = [self.boot_spot(name, 'host1', uptime_s)
                 for name, uptime_s in (('a', 1000), ('b', 2000))]
@@ -191,7 +191,7 @@ class TestMoves(ReservationTestCase):
         self.wait(server)
         return self.host_of(server)
 
-    def test_stays_within_its_hosts(self):
+    def test_a_move_stays_within_the_reserved_hosts(self):
         self.add_hosts('host1', 'host2', 'host3')
         ours = self.reserve('host2', 'host3')
         server = self.boot('server', self.small, hints=_hint(ours))
@@ -216,7 +216,7 @@ class TestMoves(ReservationTestCase):
             f'{action["request_id"]}').body['instanceAction']['events']
         return any(event['result'] == 'Error' for event in events)
 
-    def test_outlives_its_reservation(self):
+    def test_a_server_outlives_its_reservation(self):
         self.add_hosts('host1', 'host2')
         ours = self.reserve('host1')
         shelved = self.boot_on('host1', ours)
@@ -238,7 +238,7 @@ class TestServiceDown(ReservationTestCase):
         self.ours = self.reserve('host1')
 
     def break_it(self):
-        """Neither the tables nor what was known are there any more."""
+        """Break the tables and expire the cache."""
         self.elapsed_s = self.known._monotonic()
         self.known._monotonic = lambda: self.elapsed_s
         engine = self.db.engine

@@ -106,7 +106,7 @@ class ReservationTestCase(base.PreemptionTestCase):
 
 class TestLife(ReservationTestCase):
 
-    def test_from_start_to_end(self):
+    def test_a_reservation_from_start_to_end(self):
         self.add_hosts('host1', 'host2', 'host3', 'host4')
         servers = {name: self.boot_spot(name, name)
                    for name in ('host1', 'host2', 'host3', 'host4')}
@@ -166,7 +166,7 @@ class TestLife(ReservationTestCase):
             'hosts to be released')
         self.assertEqual({}, self.allocations()['host1'])
 
-    def test_what_does_not_leave(self):
+    def test_servers_that_do_not_leave(self):
         self.add_hosts('host1')
         reservation = self.reserve('host1', start_s=0)
         self.look()
@@ -213,7 +213,7 @@ class TestLife(ReservationTestCase):
         self.assertIn(f'reservation {reservation} is cancelled',
                       self.last_decision().reason)
 
-    def test_immediate(self):
+    def test_a_reservation_that_starts_now(self):
         self.add_hosts('host1')
         server = self.boot_spot('a', 'host1')
         reservation = self.reserve('host1', start_s=0)
@@ -224,7 +224,7 @@ class TestLife(ReservationTestCase):
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
 
-    def test_by_its_own_threads(self):
+    def test_the_threads_of_the_engine(self):
         self.add_hosts('host1')
         thread = threading.Thread(target=self.engine.run)
         thread.start()
@@ -243,7 +243,7 @@ class TestLife(ReservationTestCase):
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
 
-    def test_cancelled(self):
+    def test_a_cancelled_reservation(self):
         self.add_hosts('host1', 'host2')
         reservation = self.reserve('host1', start_s=0)
         later = self.reserve('host2')
@@ -262,8 +262,8 @@ class TestLife(ReservationTestCase):
             self.assertEqual(reservation_model.CANCELLED, found.status)
             self.assertEqual(self.naive(), found.released_at)
 
-    def test_engine_stopped_meanwhile(self):
-        """Over a start, then over an end."""
+    def test_an_engine_stopped_during_start_and_end(self):
+        """It is stopped during a start and during an end."""
         self.add_hosts('host1', 'host2')
         spot = self.boot_spot('a', 'host1')
         reservation = self.reserve('host1')
@@ -286,8 +286,8 @@ class TestLife(ReservationTestCase):
         self.assertEqual(reservation_model.ENDED,
                          self.reservations.get(reservation).status)
 
-    def test_one_after_the_other(self):
-        """Servers of the first stay until it ends, and then give way."""
+    def test_consecutive_reservations_of_a_host(self):
+        """Servers of the first stay until its end and are then removed."""
         self.add_hosts('host1')
         first = self.reserve('host1', start_s=0)
         second = self.reserve('host1', start_s=HOUR_S)
@@ -308,7 +308,7 @@ class TestLife(ReservationTestCase):
 
 
 class TestWithTheFilter(ReservationTestCase):
-    """What a project sees, from the request to the end."""
+    """A reservation as a project sees it."""
 
     def setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
@@ -319,7 +319,7 @@ class TestWithTheFilter(ReservationTestCase):
         self.restart_scheduler()
 
     def boot_as(self, project, **kwargs):
-        """What becomes of a server of a project."""
+        """Boot a server as a project; return its status."""
         with mock.patch.object(self.api, 'project_id', project):
             return self.settle(self.boot('asked', self.small, **kwargs))
 

@@ -72,7 +72,7 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.normal = self.boot_normal('n', host='host1')['id']
         self.reservation = self.reserve('host1')
 
-    def test_moved_away(self):
+    def test_normal_servers_are_moved(self):
         self.pass_time(HOUR_S - 901)
         self.look()
         self.assertEqual({self.normal}, self.on('host1'))
@@ -152,7 +152,7 @@ class TestDeadHosts(test_reservations.ReservationTestCase):
         self.engine.inventory.refresh()
         self.look()
 
-    def test_replaced(self):
+    def test_a_dead_host_is_replaced(self):
         reservation = self.reserve(
             'host1', host_properties=[
                 'in', '$hypervisor_hostname', 'host1', 'host3'])

@@ -66,7 +66,7 @@ class TestServerGroups(RulesTestCase):
         return {'group': self.api.post_server_groups(
             {'name': policy, 'policy': policy})['id']}
 
-    def test_anti_affinity_before_the_first_is_there(self):
+    def test_anti_affinity_before_the_first_member_is_there(self):
         """Its victim has ended, and the compute service is still busy."""
         self.fill()
         group = self.make_group('anti-affinity')
@@ -208,7 +208,7 @@ class TestAggregates(RulesTestCase):
 
 class TestGivenHost(RulesTestCase):
 
-    def test_given_disabled_or_down(self):
+    def test_a_given_host_that_is_disabled_or_down(self):
         self.fill()
         self.add_hosts('host3')
         self.boot_normal('free', flavor=self.big, host='host3')
@@ -419,7 +419,7 @@ class TestHungCell(TwoCellsTestCase):
             self.useFixture(fixtures.MockPatchObject(
                 calls, '_limit_s', 0.5))
 
-    def test_all_else_goes_on(self):
+    def test_other_work_goes_on(self):
         self.hung = []
         self.flags(group='preemption_quota', driver='options', servers=3)
         self.restart_scheduler()

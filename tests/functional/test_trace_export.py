@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the embedded cloud has recorded, as a trace that can be simulated."""
+"""Tests of the export of a trace from the embedded cloud."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from tests.functional import test_manage
 
 
 class TestTraceExport(test_manage.ManageTestCase):
-    """On two hosts, where a server has been deleted of each kind."""
+    """Two hosts, and a deleted server of each kind."""
 
     def setUp(self):
         super().setUp()
@@ -20,7 +20,7 @@ class TestTraceExport(test_manage.ManageTestCase):
             test_manage.fixtures.TempDir()).join('trace.jsonl')
         self.cloud = self.trace + '.yaml'
 
-    def test_what_has_happened(self):
+    def test_the_exported_trace_can_be_simulated(self):
         first = self.wait(self.boot('a', self.spot, host='host1'))['id']
         normal = self.boot_normal()['id']
         self.delete(first)

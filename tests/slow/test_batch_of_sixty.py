@@ -93,7 +93,7 @@ class TestSixty(test_backlog.BacklogTestCase):
                             json={'server_group': group})
         return answer.json()['server_group']['id']
 
-    def test_all(self):
+    def test_sixty_requests(self):
         uuids = self.leave_all()
         beside = [threading.Thread(target=self.boot, args=(
             f'other{number}', self.flavors[2]), kwargs={'host': host})
@@ -133,7 +133,7 @@ class TestSixty(test_backlog.BacklogTestCase):
         self.wait_for(settled, 'all to run or to wait for room')
 
     def check_claims(self, at):
-        """Each server has its flavor on its host, and no host too much."""
+        """Check that each server has its allocation, and no host too much."""
         found, capacities = self.allocations(), self.capacities()
         where = {uuid: host for host, claims in found.items()
                  for uuid in claims}
@@ -146,7 +146,7 @@ class TestSixty(test_backlog.BacklogTestCase):
                 self.assertLessEqual(amount, capacities[host][name], host)
 
     def check_groups(self, requests, at):
-        """Each as it has to be, by the servers of all its requests."""
+        """Check the policy of each group, over all of its requests."""
         apart = 0
         there = collections.defaultdict(collections.Counter)
         for item in requests.values():
@@ -176,7 +176,7 @@ class TestSixty(test_backlog.BacklogTestCase):
             self.assertLessEqual(len(item.servers), item.count)
 
     def one_by_one(self, uuids, at):
-        """How many would have started, with the others where they are."""
+        """Return how many would have started one by one."""
         own = {server.uuid for uuid in uuids
                for server in self.get(uuid).servers}
         capacities = self.capacities()

@@ -11,6 +11,6 @@ class TestConcurrency(test_budgets.TestConcurrency):
     budget = 3
 
     def test_headroom(self):
-        """Of three hosts, whatever there is to fill."""
+        """Headroom of three hosts."""
         self.requests = 12
         super().test_headroom()

@@ -10,7 +10,7 @@ CASES = int(os.environ.get('NESTED_PLACEMENT_CASES', '1000'))
 
 
 class TestRandomTrees(test_nested_placement.RandomTrees):
-    def test_many(self):
+    def test_many_random_trees(self):
         preempting = 0
         for seed in range(10_000, 10_000 + CASES):
             with self.subTest(seed):

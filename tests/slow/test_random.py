@@ -166,7 +166,7 @@ class TestRandom(base.PreemptionTestCase):
             engine.run_once()
 
     def periodic(self):
-        """What the service would do now and then."""
+        """Do what the services do periodically."""
         while not self.calm.wait(2):
             for scheduler in self.schedulers:
                 scheduler._refresh_preemptible_servers(None)
@@ -257,7 +257,7 @@ class TestRandom(base.PreemptionTestCase):
                  server['OS-EXT-STS:task_state'])
                 for server in self.servers() if server['id'] in left]])
 
-    def test_nothing_is_lost(self):
+    def test_invariants_hold_under_random_actions_and_failures(self):
         self.break_calls()
         threads = [threading.Thread(target=function, args=arguments)
                    for function, *arguments in (
@@ -308,7 +308,7 @@ class TestRandom(base.PreemptionTestCase):
         self.assert_space_is_right(left)
 
     def assert_space_is_right(self, left):
-        """By Placement, each server has its own space and nobody else's."""
+        """Check that each server has its own allocation in Placement."""
         on_hosts = {
             uuid: server['OS-EXT-SRV-ATTR:host']
             for uuid, server in left.items()

@@ -32,7 +32,7 @@ def die_once_in_all(job):
                      'the extra dask is not installed')
 class TestDask(unittest.TestCase):
 
-    def test_two_workers_of_which_one_is_lost(self):
+    def test_one_of_two_workers_is_lost(self):
         import distributed
 
         directory = tempfile.TemporaryDirectory()

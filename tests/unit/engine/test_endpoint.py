@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the API may have the engine do."""
+"""Tests of the engine's RPC endpoint."""
 
 import datetime
 import types
@@ -55,7 +55,7 @@ class TestSimulate(unittest.TestCase):
         decision, = self.process.decisions.create_decision.call_args.args
         return decision
 
-    def test_the_record_says_who_asked(self):
+    def test_the_record_has_the_requester(self):
         decision = self.simulate()
         self.assertEqual({
             'user_id': 'u', 'project_id': 'p', 'request_id': 'req-1',
@@ -69,20 +69,20 @@ class TestSimulate(unittest.TestCase):
         self.assertEqual('an administrator requested it', decision.reason)
         self.assertTrue(decision.record['asked_by']['is_admin'])
 
-    def test_the_log_does_too(self):
+    def test_the_log_has_the_requester(self):
         with self.assertLogs('nova_preempt.engine.evictions') as logs:
             self.simulate()
         self.assertIn('asked by user_id=u project_id=p request_id=req-1 '
                       'roles=member', logs.output[0])
 
     def test_its_reason_is_quoted(self):
-        """Or it could say who has asked."""
+        """Otherwise a reason could forge the requester."""
         with self.assertLogs('nova_preempt.engine.evictions') as logs:
             self.simulate(why='x\n(asked by user_id=root)')
         self.assertIn(r" ends: 'x\n(asked by user_id=root)' (",
                       logs.output[0])
 
-    def test_what_cannot_end(self):
+    def test_servers_that_cannot_be_evicted(self):
         for values, why in (
                 ({'locked_by': 'admin'}, 'locked by an administrator'),
                 ({'task_state': 'rebuilding'}, 'it is rebuilding'),
@@ -95,7 +95,7 @@ class TestSimulate(unittest.TestCase):
         self.simulate(locked_by='owner')
         self.process.decisions.create_decision.assert_called_once()
 
-    def test_what_is_nowhere_or_ends_already(self):
+    def test_servers_without_host_or_already_ending(self):
         self.others['shelved'] = mock.Mock(host=None, project_id='p')
         with self.assertRaises(messaging.ExpectedException) as caught:
             self.requests.simulate(None, 'shelved', 'p', '')

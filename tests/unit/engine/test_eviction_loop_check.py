@@ -32,7 +32,7 @@ class TestCycles(test_decisions.TestSQLite):
                 ended_at=NOW - datetime.timedelta(minutes=minutes_ago)),)))
 
     def warnings(self):
-        """How many there are, and what the metric says of servers."""
+        """Return the number of warnings, and the metric of servers."""
         with self.assertLogs(janitor.__name__, 'WARNING') as logs:
             logging.getLogger(janitor.__name__).warning('the end')
             self.cycles.look()
@@ -41,7 +41,7 @@ class TestCycles(test_decisions.TestSQLite):
     def gauge(self, kind):
         return metrics.CYCLES.labels(kind)._value.get()
 
-    def test_a_server(self):
+    def test_a_server_evicted_three_times(self):
         self.give_way(50)
         self.give_way(30)
         self.assertEqual([], self.warnings())
@@ -51,7 +51,7 @@ class TestCycles(test_decisions.TestSQLite):
         self.assertEqual(1, self.gauge('server'))
         self.assertEqual([], self.warnings(), 'it is said twice')
 
-    def test_once_more(self):
+    def test_a_further_eviction_is_logged(self):
         for minutes_ago in (50, 30, 10):
             self.give_way(minutes_ago)
         self.warnings()
@@ -59,18 +59,18 @@ class TestCycles(test_decisions.TestSQLite):
         self.assertEqual(['Server v was evicted 4 times within 3600 s.'],
                          self.warnings())
 
-    def test_long_ago(self):
+    def test_old_evictions_do_not_count(self):
         for minutes_ago in (70, 30, 10):
             self.give_way(minutes_ago)
         self.assertEqual([], self.warnings())
         self.assertEqual(0, self.gauge('server'))
 
-    def test_it_did_not_give_way(self):
+    def test_kept_victims_do_not_count(self):
         for minutes_ago in (50, 30, 10):
             self.give_way(minutes_ago, status=decisions.KEPT)
         self.assertEqual([], self.warnings())
 
-    def test_projects(self):
+    def test_projects_that_evict_each_other(self):
         self.give_way(50, 'a', 'p', 'q')
         self.give_way(30, 'b', 'q', 'p')
         self.give_way(10, 'c', 'p', 'q')

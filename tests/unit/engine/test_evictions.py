@@ -28,7 +28,7 @@ def make_server(number):
 
 
 class FakeTerminator:
-    """Victims get notice, and end when they are allowed to."""
+    """Terminator whose victims get notice, and end when they may."""
 
     def __init__(self, expected):
         self.noticed = []
@@ -106,7 +106,7 @@ class TestEnds(testtools.TestCase):
         self.assertTrue(self.done.wait(WAIT_S))
         self.assertEqual(set(uuids), set(self.settled))
 
-    def test_whose_request_it_is_can_be_told(self):
+    def test_the_requester_of_an_eviction_is_known(self):
         made = self.make(expected=1)
         made.begin(make_server(1), 'reservation', 'why',
                    asked_by={'reservation_id': 'r'})
@@ -118,7 +118,7 @@ class TestEnds(testtools.TestCase):
             eviction_view.purpose(dataclasses.replace(decision, victims=(
                 db.Victim('s1', allocations={'p': {}}),))))
 
-    def test_everything_is_let_go_of(self):
+    def test_all_resources_are_released(self):
         made = self.make(expected=3)
         self.terminator.allowed.set()
         uuids = self.begin(made, 3)
@@ -128,14 +128,14 @@ class TestEnds(testtools.TestCase):
         self.assertEqual((set(), set()),
                          (made._open, self.handover.claims.active))
 
-    def test_what_they_have_left_is_told_before_they_end_no_more(self):
+    def test_freed_nodes_are_reported_before_an_eviction_is_closed(self):
         made = self.make(expected=1)
         self.terminator.allowed.set()
         self.begin(made, 1)
         self.assertTrue(self.done.wait(WAIT_S))
         self.assertEqual([({'node1'}, [])], self.left)
 
-    def test_one_that_comes_to_nothing_is_taken_back(self):
+    def test_a_failed_eviction_is_rolled_back(self):
         made = self.make(expected=1)
         self.terminator.error = db_decisions.LostDecision('lost')
         uuid, = self.begin(made, 1)
@@ -148,8 +148,8 @@ class TestEnds(testtools.TestCase):
 
 class TestManyVictims(testtools.TestCase):
 
-    def test_their_allocations_are_not_read_one_by_one(self):
-        """Nobody has notice before the last has been read."""
+    def test_allocations_of_victims_are_read_in_parallel(self):
+        """No victim gets notice before all are read."""
         together = threading.Barrier(4, timeout=WAIT_S)
 
         def get_consumer(uuid):
@@ -184,14 +184,14 @@ class TestStepper(testtools.TestCase):
         self.addCleanup(made.close)
         return made
 
-    def test_one_that_fails_does_not_keep_others(self):
+    def test_a_failing_step_does_not_stop_others(self):
         made = self.make()
         done = threading.Event()
         made.add(mock.Mock(side_effect=ValueError))
         made.add(lambda: done.set())
         self.assertTrue(done.wait(WAIT_S))
 
-    def test_as_often_as_it_says(self):
+    def test_a_step_is_repeated_after_its_pause(self):
         made = self.make()
         done = threading.Event()
         waits = [0.0, 0.001, 0.002, None]
@@ -208,7 +208,7 @@ class TestStepper(testtools.TestCase):
         self.assertEqual([], waits)
         self.assertTrue(made._due.empty())
 
-    def test_closed_it_takes_no_more(self):
+    def test_a_closed_stepper_accepts_no_steps(self):
         made = self.make()
         began, go_on = threading.Event(), threading.Event()
 

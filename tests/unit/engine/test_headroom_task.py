@@ -15,7 +15,7 @@ from tests.unit.engine import test_expiry
 
 
 class TestWhoEndsAlready(unittest.TestCase):
-    """Two servers fill a host, of which half is to be free."""
+    """Two servers fill a host, half of which must be free."""
 
     def ended(self, *, there='ab', open_when_read=(True,), failure=None,
               groups=1, **decision):
@@ -57,32 +57,32 @@ class TestWhoEndsAlready(unittest.TestCase):
                 keeper.keep()
         return [call.args[0].uuid for call in begin.mock_calls]
 
-    def test_for_nobody_else(self):
-        """Whatever it ends for, its space is free then."""
+    def test_space_of_evictions_for_no_server_counts_as_free(self):
+        """For any reason its space will be free."""
         for operation in 'headroom', 'maximum_runtime', 'simulation':
             self.assertEqual([], self.ended(
                 server_uuid='', operation=operation))
 
-    def test_one_that_is_gone_while_others_of_its_decision_are_not(self):
+    def test_a_victim_that_is_gone_before_others_of_its_decision(self):
         self.assertEqual(['b'], self.ended(
             there='nb', server_uuid='', operation='reservation'))
 
-    def test_one_that_ends_no_more_once_hosts_are_read(self):
-        """It had gone after they were, and they still have it."""
+    def test_an_eviction_that_ended_while_hosts_were_read(self):
+        """It was gone later, and the reading still has it."""
         self.assertEqual([], self.ended(
             open_when_read=(True, False), server_uuid='',
             operation='headroom'))
 
-    def test_one_that_ends_since_hosts_are_read(self):
+    def test_an_eviction_that_began_while_hosts_were_read(self):
         self.assertEqual([], self.ended(
             open_when_read=(False, True), server_uuid='',
             operation='headroom'))
 
-    def test_for_a_server_that_takes_its_place(self):
+    def test_space_of_evictions_for_a_server_does_not_count_as_free(self):
         self.assertEqual(['b'], self.ended(server_uuid='n',
                                            operation='create'))
 
-    def test_one_that_cannot_end_keeps_no_other_group_waiting(self):
+    def test_a_failed_eviction_does_not_stop_other_groups(self):
         for failure, asked in ((placement_api.PlacementError('500'),
                                 ['b', 'b']),
                                (placement_api.NoAnswer('refused'), ['b'])):

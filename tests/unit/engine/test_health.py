@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of the engine's work."""
+"""Tests of the health of an engine's tasks."""
 
 import json
 import urllib.error
@@ -23,7 +23,7 @@ class TestHealth(testtools.TestCase):
         self.assertRaises(ZeroDivisionError, self.health.run, name,
                           lambda: 1 / 0)
 
-    def test_what_went_well(self):
+    def test_a_task_that_succeeds(self):
         self.health.leads(True)
         self.now += 5
         self.assertEqual(7, self.health.run('task', lambda: 7))
@@ -33,12 +33,12 @@ class TestHealth(testtools.TestCase):
         self.assertEqual(1e9 + 5, metrics.ENGINE_DONE.labels(
             'task')._value.get())
 
-    def test_one_that_waits_for_its_turn_is_well(self):
+    def test_a_task_that_waits_is_healthy(self):
         self.health.run('task', lambda: None)
         self.now += 10 * periodic_tasks.LIMIT_S
         self.assertTrue(self.health.report()[0])
 
-    def test_a_failure_is_none_yet(self):
+    def test_a_single_failure_is_no_problem_yet(self):
         self.health.run('task', lambda: None)
         for _ in range(9):
             self.fail()
@@ -52,7 +52,7 @@ class TestHealth(testtools.TestCase):
         self.health.run('task', lambda: None)
         self.assertTrue(self.health.report()[0])
 
-    def test_one_that_is_rare_has_as_long(self):
+    def test_a_rare_task_has_the_same_limit(self):
         self.health.run('task', lambda: None)
         self.now += 10 * periodic_tasks.LIMIT_S
         self.fail()
@@ -62,8 +62,8 @@ class TestHealth(testtools.TestCase):
             {'task': 'has failed for 300 s: division by zero'},
             self.health.report()[1]['problems'])
 
-    def test_what_failed_is_anothers_to_do(self):
-        """Else this engine would be ill until it acts again."""
+    def test_a_failure_is_cleared_when_another_engine_leads(self):
+        """Otherwise this engine would be unhealthy until it leads again."""
         self.health.skip('task')
         self.fail()
         self.fail('of each engine')
@@ -72,7 +72,7 @@ class TestHealth(testtools.TestCase):
         self.assertEqual(['of each engine'],
                          list(self.health.report()[1]['problems']))
 
-    def test_one_that_does_not_come_back(self):
+    def test_a_task_that_hangs_is_a_problem(self):
         def work():
             self.now += periodic_tasks.LIMIT_S
             return self.health.report()
@@ -82,7 +82,7 @@ class TestHealth(testtools.TestCase):
         self.assertEqual({'task': 'has not come back for 300 s'},
                          told['problems'])
 
-    def test_served(self):
+    def test_healthcheck_is_served(self):
         server, thread = metrics.prometheus_client.start_http_server(
             0, '127.0.0.1')
         self.addCleanup(thread.join)

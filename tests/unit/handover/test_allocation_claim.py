@@ -71,11 +71,11 @@ class TestHandOver(unittest.TestCase):
         self.assert_has(**vcpus)
         self.assertEqual([], self.pauses)
 
-    def test_all_or_nothing(self):
+    def test_all_stand_ins_are_handed_over_together(self):
         self.assert_handed_over()
         self.claims.hand_over([])
 
-    def test_what_a_server_has_elsewhere_stays(self):
+    def test_other_allocations_of_a_server_stay(self):
         self.placement.give('a', 5, 'other')
         self.decisions[0] = decisions.Decision(
             'da', 'a', operation='evacuate', provider_uuid='rp',
@@ -106,17 +106,17 @@ class TestHandOver(unittest.TestCase):
             self.assertAlmostEqual(waited_s, self.now - since, delta=0.5)
         self.assert_has(for_a=1, for_b=2)
 
-    def test_there_is_no_room(self):
-        """Somebody has lowered what the host offers."""
+    def test_a_hand_over_without_space_fails(self):
+        """The inventory of the host was reduced."""
         self.fail(FULL)
         self.assert_lost(for_a=1, for_b=2)
 
-    def test_nova_has_taken_back_what_the_server_was_to_do(self):
+    def test_a_hand_over_to_a_server_changed_by_nova_fails(self):
         self.placement.capacity = 4
         self.placement.give('b', 1)
         self.assert_lost(for_a=1, for_b=2, b=1)
 
-    def test_somebody_has_freed_what_a_stand_in_held(self):
+    def test_a_hand_over_of_a_freed_stand_in_fails(self):
         for name in 'a', 'b':
             self.setUp()
             self.placement.delete_allocations(f'for {name}')
@@ -124,7 +124,7 @@ class TestHandOver(unittest.TestCase):
                                 else {'for_a': 1}))
 
     def test_a_roll_back_was_faster(self):
-        """By another process, which has taken this one for dead."""
+        """Another process has taken the decision over."""
         for decision in self.decisions:
             self.placement.delete_allocations(
                 allocation_claim.stand_in(decision))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What budgets leave, and what they refuse."""
+"""Tests of eviction budgets."""
 
 import pathlib
 import tempfile
@@ -81,7 +81,7 @@ class TestOptions(BudgetsTestCase):
 
 class TestRead(BudgetsTestCase):
 
-    def test_no_budget_asks_nobody(self):
+    def test_without_budgets_nothing_is_read(self):
         found = self.make()
         self.assertFalse(found)
         self.assertIsNone(found.read())
@@ -89,7 +89,7 @@ class TestRead(BudgetsTestCase):
         self.decisions.get_ending.assert_not_called()
         self.assertEqual([], self.read)
 
-    def test_who_ends_and_in_which_groups(self):
+    def test_ending_servers_and_their_groups(self):
         self.ending = {'x': 'p'}
         found = self.make(project_budget=2, group_budget=1).read()
         self.assertEqual((2, 1, self.ending), (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a flavor says of an end, and what the operator makes of it."""
+"""Tests of eviction terms from flavors and options."""
 
 import datetime
 import types
@@ -57,7 +57,7 @@ class TestTerms(unittest.TestCase):
     def victim(self, action):
         return eviction_policy.make_victim(server(action=action), self.options)
 
-    def test_who_is_migrated_first(self):
+    def test_servers_that_are_migrated_first(self):
         for allowed, asking, others in (
                 (['migrate', 'stop'], True, True),
                 (['stop', 'migrate'], True, False),
@@ -82,7 +82,7 @@ class TestTerms(unittest.TestCase):
         for action in ('delete', 'nonsense', ''):
             self.assertEqual('shelve', self.terms(action=action).action)
 
-    def test_nothing_but_migrate(self):
+    def test_delete_follows_if_only_migrate_is_allowed(self):
         self.options.actions = ['migrate']
         self.assertEqual('delete', self.terms(action='stop').action)
         self.assertEqual('delete', self.terms(action='migrate').action)
@@ -104,7 +104,7 @@ class TestTerms(unittest.TestCase):
         self.assertFalse(eviction_policy.why_not(server(vm_state='error'),
                                                  self.options))
 
-    def test_leaving_nothing_behind(self):
+    def test_actions_that_vacate_a_host(self):
         self.options.actions = ['delete', 'shelve', 'stop']
         for action, vm_state, left in (
                 ('delete', 'rescued', 'delete'),
@@ -124,7 +124,7 @@ class TestTerms(unittest.TestCase):
                 server(action='shelve', class_name=class_name),
                 self.options))
 
-    def test_who_stays_on_a_host_that_is_needed(self):
+    def test_servers_that_stay_on_a_needed_host(self):
         self.options.actions = ['shelve', 'delete']
         for values, stays in (
                 ({'class_name': 'gold', 'vm_state': 'error'}, True),
@@ -139,7 +139,7 @@ class TestTerms(unittest.TestCase):
             self.assertEqual(stays, bool(eviction_policy.why_stays(
                 server(action='shelve', **values), self.options)), values)
 
-    def test_who_is_promised_to_come_back(self):
+    def test_servers_of_a_class_are_only_shelved(self):
         for allowed, possible in ((['stop', 'shelve'], True),
                                   (['delete'], False), (['stop'], False)):
             self.options.actions = allowed
@@ -148,8 +148,8 @@ class TestTerms(unittest.TestCase):
             self.assertFalse(eviction_policy.why_not(
                 server(action='shelve'), self.options))
 
-    def test_what_a_stopped_server_keeps_is_not_counted_on(self):
-        """It meets the next action of the list, when chosen as in its end."""
+    def test_servers_that_keep_parts_of_a_host_are_not_stopped(self):
+        """The next action applies, in the choice and in the eviction."""
         self.options.actions = ['delete', 'stop', 'shelve']
         plain, pinned = (server(action='stop', pinned=value)
                          for value in (False, True))
@@ -163,7 +163,7 @@ class TestTerms(unittest.TestCase):
         self.assertEqual({('rp', 'VCPU'): 1}, policy.freed(plain, held))
         self.assertEqual(held, policy.freed(pinned, held))
 
-    def test_where_nothing_but_stop_is_allowed(self):
+    def test_only_stop_is_allowed(self):
         policy = preemption_policy.Policy(eligibility.Rules(), ('stop',), None)
         now = datetime.datetime(2026, 1, 2)
         for pinned in (False, True):
@@ -173,7 +173,7 @@ class TestTerms(unittest.TestCase):
     def victim_of(self, item):
         return eviction_policy.make_victim(item, self.options)
 
-    def test_what_is_freed(self):
+    def test_freed_resources(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):
             self.assertEqual(resources, actions.freed(resources, action))

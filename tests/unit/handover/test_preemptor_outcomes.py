@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of those for whom others have given way is noted once."""
+"""Tests of the outcomes of servers for which others were evicted."""
 
 import datetime
 import os
@@ -70,7 +70,7 @@ class TestOutcomes(test_decisions.TestSQLite):
             uuid, vm_state, task_state, host, flavor='f', launched_at=RAN,
             **values)
 
-    def test_who_was_placed_lately(self):
+    def test_outcomes_of_recent_decisions(self):
         for uuid in ('known', 'new', 'old'):
             self.add(uuid)
         self.add('claimed', decisions.CLAIMED)
@@ -116,7 +116,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual('failed', self.outcome('d'))
         self.assertEqual(before + 2, metrics.IN_VAIN._value.get())
 
-    def test_taken_back(self):
+    def test_a_decision_that_was_rolled_back(self):
         before = metrics.IN_VAIN._value.get()
         self.add('d', decisions.ROLLED_BACK, a=decisions.GONE,
                  b=decisions.KEPT)
@@ -124,7 +124,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual('', self.outcome('d'))
         self.assertEqual(before + 1, metrics.IN_VAIN._value.get())
 
-    def test_nobody_was_to_be_served(self):
+    def test_no_outcome_of_evictions_for_no_server(self):
         before = metrics.IN_VAIN._value.get()
         self.add('d', server_uuid='', a=decisions.GONE)
         self.add('e', decisions.REFUSED)
@@ -141,7 +141,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.put('d-a', 'deleted', deleted=True)
         self.assertEqual(['gone'], self.statuses('d'))
 
-    def test_a_victim_that_has_not_gone_after_all(self):
+    def test_a_victim_that_stays_after_all(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         for _ in range(2):
             # For a moment it looks as before while Nova deletes it.
@@ -167,7 +167,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual(['gone'], self.statuses('d'))
 
     def test_a_victim_that_is_offloaded_at_last(self):
-        """What it was given back while Nova freed it is freed again."""
+        """Allocations restored while Nova freed them are freed again."""
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a', task_state='shelving_offloading')
         self.assertEqual(['ending'], self.statuses('d'))
@@ -190,7 +190,7 @@ class TestOutcomes(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Return the tests on each database, without inherited ones."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestOutcomes):

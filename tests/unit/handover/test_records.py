@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is written down of decisions, however dear they are."""
+"""Tests of recorded costs."""
 
 import unittest
 
@@ -11,7 +11,7 @@ from tests.unit.core.scheduling import world
 
 
 class TestCosts(unittest.TestCase):
-    """Whatever plans are compared by, a record has micro-units."""
+    """Records have micro-units, whatever plans are compared by."""
 
     def told(self, cost_us, promised):
         """(What is told of a plan of three victims, of each, and why)."""
@@ -32,7 +32,7 @@ class TestCosts(unittest.TestCase):
                 [get_cost_us(each.cost) for each in plan.victim_set.victims],
                 why)
 
-    def test_promises_are_no_part_of_it(self):
+    def test_recorded_costs_exclude_promises(self):
         plain = self.told(7_000_000, promised=False)
         promised = self.told(7_000_000, promised=True)
         self.assertEqual((21_000_000, [7_000_000] * 3), plain[:2])
@@ -41,7 +41,7 @@ class TestCosts(unittest.TestCase):
         self.assertIn('harms promises', promised[2])
         self.assertNotIn('promises', plain[2])
 
-    def test_whatever_it_is_a_column_holds_it(self):
+    def test_huge_costs_fit_into_the_column(self):
         for cost_us in (2**63, 2**200):
             for promised in (False, True):
                 total, each, why = self.told(cost_us, promised)
@@ -49,7 +49,7 @@ class TestCosts(unittest.TestCase):
                 self.assertTrue(all(0 < one <= total for one in each))
                 self.assertIn('ending 3 preemptible server(s)', why)
 
-    def test_as_many_as_add_up(self):
+    def test_the_sum_of_many_costs(self):
         cloud = test_classes.World()
         promises = cloud.promise(*(
             test_classes.claimant(f'{number}', 'gold', 60)

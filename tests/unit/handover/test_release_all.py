@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is given back before Nova's own scheduler returns."""
+"""Tests of the hand-back before a return to nova-scheduler."""
 
 import contextlib
 import io
@@ -67,7 +67,7 @@ class TestHandBack(unittest.TestCase):
             'a', vm_state, None, host, status=vm_state.upper(),
             locked_by=locked_by, locked_reason=reason)
 
-    def test_nothing(self):
+    def test_nothing_to_hand_back(self):
         status, (line,) = self.run_command()
         self.assertEqual(0, status)
         self.assertIn('Nothing is left', line)
@@ -85,7 +85,7 @@ class TestHandBack(unittest.TestCase):
         self.assertEqual(('d', 'v', decisions.KEPT),
                          self.decisions.update_victim.call_args.args)
 
-    def test_it_is_started_where_that_is_asked_for(self):
+    def test_a_stopped_server_is_started_with_start(self):
         self.stop()
         self.run_command(start=True)
         self.nova.start.assert_called_once_with('v')
@@ -98,7 +98,7 @@ class TestHandBack(unittest.TestCase):
         self.nova.unlock.assert_not_called()
         self.nova.start.assert_not_called()
 
-    def test_one_that_is_unlocked_or_runs_already(self):
+    def test_a_server_that_is_unlocked_or_runs_already(self):
         self.stop()
         self.show(reason=None, locked_by='')
         self.run_command(start=True)
@@ -107,7 +107,7 @@ class TestHandBack(unittest.TestCase):
         self.nova.start.assert_called_once_with('v')
         self.nova.unlock.assert_called_once_with('v')
 
-    def test_one_that_is_offloaded_gets_nothing_on_its_host(self):
+    def test_an_offloaded_server_gets_no_allocation(self):
         self.stop()
         self.show('shelved_offloaded', host=None)
         self.placement.get_consumer.side_effect = lambda uuid: (
@@ -117,8 +117,8 @@ class TestHandBack(unittest.TestCase):
         self.decisions.update_victim.assert_called_once_with(
             'd', 'v', decisions.SHELVED)
 
-    def test_one_without_room_stays_locked(self):
-        """To start it would be to crowd its host."""
+    def test_a_server_without_space_stays_locked(self):
+        """Starting it would overcommit its host."""
         self.stop()
         self.placement.post_allocations.side_effect = placement_api.Conflict(
             'full', placement_api.NO_ROOM)
@@ -130,8 +130,8 @@ class TestHandBack(unittest.TestCase):
         self.nova.start.assert_not_called()
         self.decisions.update_victim.assert_not_called()
 
-    def test_somebody_else_was_faster(self):
-        """What was known is read anew, of either kind of step."""
+    def test_a_conflict_is_retried(self):
+        """Allocations are read again, for each kind of step."""
         self.stop()
         self.servers.append(mock.Mock(uuid='a', project_id='own'))
         moved = placement_api.Conflict(
@@ -144,7 +144,7 @@ class TestHandBack(unittest.TestCase):
             call.args[0] for call in self.placement.get_consumer.mock_calls])
         self.nova.unlock.assert_called_once_with('v')
 
-    def test_somebody_else_is_faster_again_and_again(self):
+    def test_conflicts_are_retried_a_limited_number_of_times(self):
         self.stop()
         self.placement.post_allocations.side_effect = placement_api.Conflict(
             'generation', placement_api.CONCURRENT_UPDATE)
@@ -154,7 +154,7 @@ class TestHandBack(unittest.TestCase):
         self.assertNotIn('no room', lines[0])
         self.nova.unlock.assert_not_called()
 
-    def test_one_that_was_moved_has_its_space(self):
+    def test_a_moved_server_has_its_space(self):
         self.stop()
         self.placement.get_consumer.side_effect = lambda uuid: (
             placement_api.Consumer(uuid, {'q': FULL['p']}, 3))
@@ -162,7 +162,7 @@ class TestHandBack(unittest.TestCase):
         self.placement.post_allocations.assert_not_called()
         self.nova.unlock.assert_called_once_with('v')
 
-    def test_one_that_is_gone(self):
+    def test_a_deleted_server(self):
         self.stop()
         self.nova.get.return_value = None
         self.assertEqual(0, self.run_command()[0])
@@ -179,7 +179,7 @@ class TestHandBack(unittest.TestCase):
         self.decisions.update_victim.assert_called_once_with('d', 'a',
                                                              decisions.LEFT)
 
-    def test_hosts_that_were_closed(self):
+    def test_hosts_disabled_by_power_control(self):
         self.hosts += [host('on', True), host('off', False),
                        host('theirs', True, 'broken fan')]
         status, lines = self.run_command()
@@ -197,14 +197,14 @@ class TestHandBack(unittest.TestCase):
         self.assertEqual([('a', 'own')], [
             (item.uuid, item.project_id) for item in posted])
 
-    def test_a_preemption_that_is_under_way(self):
+    def test_an_open_preemption(self):
         self.decisions.get_open_decisions.return_value = [
             (db.Decision('d', 's', status=decisions.CLAIMED), 1.0)]
         status, lines = self.run_command()
         self.assertEqual(1, status)
         self.assertIn('preemption d is claimed', lines[0])
 
-    def test_it_is_only_told_unless_asked(self):
+    def test_without_apply_it_only_reports(self):
         self.stop()
         self.hosts.append(host('on', True))
         status, lines = self.run_command(apply=False)
@@ -212,7 +212,7 @@ class TestHandBack(unittest.TestCase):
         self.assertEqual([], self.nova.mock_calls)
         self.placement.post_allocations.assert_not_called()
 
-    def test_what_nova_refuses_is_left(self):
+    def test_refused_calls_are_reported_as_left(self):
         self.stop()
         self.nova.unlock.side_effect = nova_api.NovaError('503')
         self.hosts.append(host('on', True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the requests that victims give way for still exist."""
+"""Tests of polls whether requests with victims still exist."""
 
 import unittest
 from unittest import mock
@@ -19,7 +19,7 @@ class TestRequests(unittest.TestCase):
         self.requests = request_poller.RequestPoller(
             self.find, None, None, lambda: self.now)
 
-    def test_one_reading_for_all(self):
+    def test_one_reading_serves_all_requests(self):
         self.requests.add(['a'])
         self.requests.add(['b', 'c'])
         self.assertEqual([False, False, True],
@@ -31,7 +31,7 @@ class TestRequests(unittest.TestCase):
         self.now = 0.5
         self.assertTrue(self.requests.is_gone('a'))
 
-    def test_a_new_one_is_read_at_once(self):
+    def test_a_new_request_is_read_at_once(self):
         self.requests.add(['a'])
         self.requests.is_gone('a')
         self.requests.add(['c'])
@@ -43,7 +43,7 @@ class TestRequests(unittest.TestCase):
         self.requests.is_gone('b')
         self.find.assert_called_once_with(['b'])
 
-    def test_nobody_knows(self):
+    def test_a_failed_reading_raises(self):
         self.find.side_effect = OSError('away')
         self.requests.add(['a'])
         self.assertRaises(nova_api.NovaError, self.requests.is_gone, 'a')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are known before anybody asks."""
+"""Tests of background readings of hosts."""
 
 from unittest import mock
 

@@ -45,7 +45,7 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(100)
         self.assertEqual({'h1': reservation_model.ASSIGNED}, self.statuses())
 
-    def test_what_was_seen_before_another_engine_acted_says_nothing(self):
+    def test_the_memory_of_an_engine_expires_when_another_leads(self):
         self.reserve('h1')
         self.cloud.add_host('h1', state='down')
         self.look()
@@ -145,7 +145,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(60)
         self.assertEqual(['degraded'], self.told())
 
-    def test_what_its_owner_was_told_before_the_engine_was_started(self):
+    def test_the_owner_is_not_told_again_after_a_restart(self):
         self.reserve('h1')
         for name in ('h1', 'h2'):
             self.cloud.add_host(name, state='down')
@@ -178,8 +178,8 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(10)
         self.assertEqual(set(), self.cloud.on('h1'))
 
-    def test_own_servers_on_a_new_host(self):
-        """They may come before the host is empty."""
+    def test_own_servers_on_a_replacement_host(self):
+        """They may arrive before the host is empty."""
         self.reserve('h1', start_s=0)
         self.look_until(5)
         self.cloud.add_host('h1', state='down')
@@ -210,7 +210,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertEqual((reservation_model.ACTIVE, ('h1', 'h2', 'h4'), ''),
                          (found.status, found.held, found.reason))
 
-    def test_as_ranked(self):
+    def test_replacements_are_ranked(self):
         self.options.ranking = 'name'
         self.reconciler = self.make_reconciler()
         self.cloud.add_host('h0', flops_per_watt=1.0)
@@ -220,7 +220,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(125)
         self.assertEqual(('h0',), self.get().held)
 
-    def test_somebody_is_faster(self):
+    def test_another_reservation_takes_the_replacement(self):
         self.reserve('h1', host_properties=[
             'in', '$hypervisor_hostname', 'h1', 'h2'])
         self.cloud.add_host('h1', state='down')
@@ -250,8 +250,8 @@ class TestManyAtOnce(life.ChoresTestCase):
         for name in names:
             self.cloud.add_host(name, **values)
 
-    def test_one_cause_strips_no_reservation(self):
-        """A message bus that is away for three minutes."""
+    def test_an_outage_of_the_bus_replaces_no_host(self):
+        """The message bus is down for three minutes."""
         self.reserve('h1', 'h2', start_s=0)
         self.look()
         self.cloud.boot('mine', 'h1', reservation='r1')
@@ -268,7 +268,7 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.assertEqual(1, self.logger.output.count(
             'No host is replaced in any reservation: 10 of 10 hosts are'))
 
-    def test_who_stays_down_is_replaced_after_its_grace(self):
+    def test_a_host_that_stays_down_is_replaced(self):
         self.reserve('h1')
         self.set_state(self.NAMES, state='down')
         self.look_until(200)
@@ -279,7 +279,7 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.look_until(30)
         self.assertNotEqual(('h1',), self.get().held)
 
-    def test_an_engine_that_is_blind_replaces_nobody(self):
+    def test_an_engine_without_the_bus_replaces_no_host(self):
         self.reserve('h1')
         self.blind = 'the message bus is away'
         self.set_state(['h1'], state='down')
@@ -314,7 +314,7 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.assertEqual(reservation_model.READY, self.statuses()['h1'])
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_beside_the_new_one_if_that_is_in_use(self):
+    def test_a_lost_host_returns_besides_a_used_replacement(self):
         self.lose('h1')
         new, = self.get().held
         self.cloud.boot('mine too', new, reservation='r1')
@@ -322,7 +322,7 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.assertEqual({'h1', new}, set(self.get().held))
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_not_if_it_is_anothers_now(self):
+    def test_a_lost_host_of_another_reservation_does_not_return(self):
         self.lose('h1')
         self.reserve('h1', uuid='r2', start_s=3000)
         self.look_until(5)

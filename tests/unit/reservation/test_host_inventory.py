@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the inventory asks, and what it answers."""
+"""Tests of the inventory of hosts."""
 
 import collections
 from types import SimpleNamespace
@@ -144,8 +144,8 @@ class TestInventory(testtools.TestCase):
         return {host.name: root.used.get('VCPU', 0)
                 for host, (root, *_parts) in self.inventory.rooms()}
 
-    def test_rooms_know_who_has_left(self):
-        """Placement does not count that as a change of the provider."""
+    def test_capacity_of_departed_servers_is_free(self):
+        """A departure does not change the provider's generation."""
         self.inventory.occupancy.servers = {'h1': ['n1', 'n2']}
         for uuid in ('n1', 'n2'):
             self.placement.allocations['h1'][uuid] = {'VCPU': 2}
@@ -159,7 +159,7 @@ class TestInventory(testtools.TestCase):
         del self.placement.allocations['h1']['n1']
         self.assertEqual({'h1': 2, 'h2': 0}, self.used())
 
-    def test_rooms_are_trees(self):
+    def test_capacities_are_trees_of_providers(self):
         self.placement.allocations['gpu']['n1'] = {'VGPU': 3}
         self.assertEqual(
             {'h1': [('VCPU', 8), ('VGPU', 5)], 'h2': [('VCPU', 8)]},
@@ -197,7 +197,7 @@ class TestInventory(testtools.TestCase):
         with self.assertRaisesRegex(exceptions.InvalidReservation, 'like'):
             self.find(['like', '$vcpus', 1])
 
-    def test_which_can_be_reserved(self):
+    def test_reservable_hosts(self):
         self.make(5)
         self.nova.changed = {'h1': {'state': 'down'},
                              'h2': {'status': 'disabled'}}
@@ -206,7 +206,7 @@ class TestInventory(testtools.TestCase):
         self.asleep = {'h1': host_candidates.OffHost()}
         self.assertEqual(['h1', 'h4', 'h5'], self.find(['=', '$state', 'up']))
 
-    def test_one_asleep_that_an_operator_has_disabled(self):
+    def test_a_sleeping_host_disabled_by_an_operator(self):
         self.make(3)
         off = {'state': 'down', 'status': 'disabled'}
         self.nova.changed = {'h1': off, 'h2': off}
@@ -215,7 +215,7 @@ class TestInventory(testtools.TestCase):
         self.asleep = dict.fromkeys(('h1', 'h2'), host_candidates.OffHost())
         self.assertEqual(['h1', 'h3'], self.find())
 
-    def test_not_vacant_where_nobody_wakes_it_in_time(self):
+    def test_a_host_that_will_not_wake_is_not_vacant(self):
         self.make(2)
         self.asleep = {'h1': host_candidates.OffHost('power is paused', 300),
                        'h2': host_candidates.OffHost('', 300)}
@@ -223,7 +223,7 @@ class TestInventory(testtools.TestCase):
             (host['name'], host['vacant'])
             for host in self.inventory.find_hosts([])])
 
-    def test_vacant(self):
+    def test_vacant_hosts(self):
         self.make(4)
         for name, uuids in (('h2', ['p1']), ('h3', ['p2', 'n']),
                             ('h4', [])):
@@ -239,7 +239,7 @@ class TestInventory(testtools.TestCase):
         self.placement.allocations['h4'].clear()
         self.assertTrue(self.inventory.find_hosts([])[3]['vacant'])
 
-    def test_a_host_of_which_a_part_is_taken_is_not_vacant(self):
+    def test_a_partly_used_host_is_not_vacant(self):
         self.placement.allocations['gpu'] = {'unknown': {}}
         self.assertEqual([False, True],
                          [host['vacant']
@@ -247,7 +247,7 @@ class TestInventory(testtools.TestCase):
         host = self.inventory.hosts()['h1']
         self.assertIn('unknown', self.inventory.occupants(host))
 
-    def test_a_server_whose_victims_still_end_is_there(self):
+    def test_a_server_that_waits_for_victims_counts(self):
         """A stand-in holds its space."""
         self.placement.allocations['h2'] = {'stand-in': {'VCPU': 3},
                                             'other': {'VCPU': 1}}
@@ -258,7 +258,7 @@ class TestInventory(testtools.TestCase):
         self.assertEqual({'coming', 'other'}, self.inventory.occupants(
             self.inventory.hosts()['h2']))
 
-    def test_reads_what_has_changed(self):
+    def test_only_changes_are_read(self):
         self.make(100)
         self.inventory.refresh()
         # Every trait once rather than every provider.
@@ -272,7 +272,7 @@ class TestInventory(testtools.TestCase):
                           'get_provider_state': 1}, self.placement.calls)
         self.assertEqual(['h7'], self.find(['in', 'CUSTOM_NEW', '$traits']))
 
-    def test_how_old_an_answer_is(self):
+    def test_answers_have_a_limited_age(self):
         self.assertEqual(['h1', 'h2'], self.find())
         self.nova.names.append('h3')
         self.placement.generations['h3'] = 1
@@ -330,14 +330,14 @@ class TestInventory(testtools.TestCase):
 
 class TestDescribe(testtools.TestCase):
 
-    def test_types(self):
+    def test_types_of_properties(self):
         self.assertEqual([
             {'name': 'a', 'type': 'text', 'values': [1, 'one']},
             {'name': 'b', 'type': 'boolean', 'values': [False, True]},
         ], host_properties.describe([{'a': 1, 'b': True}, {'a': 'one'},
                                      {'b': False}]))
 
-    def test_not_all_values(self):
+    def test_the_number_of_values_is_limited(self):
         listed, = host_properties.describe({'a': f'{number:03}'}
                                            for number in range(1000))
         self.assertEqual([f'{number:03}' for number

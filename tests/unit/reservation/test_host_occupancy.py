@@ -24,7 +24,7 @@ def instance(uuid, node='n1', deleted=False, locked_by=None):
 
 
 class TestOccupancy(testtools.TestCase):
-    """Of two cells, one of which may not be readable."""
+    """Tests with two cells, one of which may be unreadable."""
 
     def setUp(self):
         super().setUp()
@@ -84,8 +84,8 @@ class TestOccupancy(testtools.TestCase):
         self.assertCountEqual(['c1', 'c2'], self.whole)
         self.assertEqual([{'n1'}], self.left)
 
-    def test_what_was_archived_after_a_pause(self):
-        """It is in no list of changes."""
+    def test_servers_archived_during_a_pause(self):
+        """No list of changes has it."""
         self.refresh()
         self.servers['c1'] = [instance('a')]
         self.refresh(change_cursor.GAP_S)
@@ -94,7 +94,7 @@ class TestOccupancy(testtools.TestCase):
         self.assertEqual((['a'], ['c']), (self.on('n1'), self.on('n2')))
         self.assertEqual([{'n1'}], self.left)
 
-    def test_what_was_archived_meanwhile(self):
+    def test_servers_archived_between_full_readings(self):
         self.refresh()
         self.servers['c1'] = []
         for _ in range(change_cursor.WHOLE_S // 100 + 1):
@@ -102,8 +102,8 @@ class TestOccupancy(testtools.TestCase):
         self.assertEqual([], self.on('n1'))
         self.assertEqual(4, len(self.whole))
 
-    def test_hints_of_who_is_gone_are_forgotten(self):
-        """Who frees its space was deleted before it is asked for."""
+    def test_hints_of_deleted_servers_are_forgotten(self):
+        """A server is deleted before its hints are read."""
         with mock.patch.object(request_kind, 'reservations_of',
                                lambda uuid: frozenset({'r'})):
             self.refresh()
@@ -113,7 +113,7 @@ class TestOccupancy(testtools.TestCase):
                 self.refresh(100)
         self.assertEqual({'a'}, self.occupancy._hints.keys())
 
-    def test_a_cell_that_hangs_holds_up_nobody(self):
+    def test_a_cell_that_hangs_does_not_delay_others(self):
         waits_s = []
         for name, value in (
                 ('_start', lambda run: (
@@ -129,7 +129,7 @@ class TestOccupancy(testtools.TestCase):
         self.assertEqual({'host of c1'}, self.occupancy.dark)
 
     def test_a_late_answer_changes_nothing(self):
-        """What another thread has read since is newer."""
+        """Another thread has read newer data."""
         self.refresh()
         self.time.advance_time_seconds(5)
         late = self.occupancy._since.begin('c1')
@@ -141,7 +141,7 @@ class TestOccupancy(testtools.TestCase):
             self.occupancy._refresh_cell(self.cells['c1'], self.cells['c1'])
         self.assertEqual(['a'], self.on('n1'))
 
-    def test_a_dark_cell_keeps_what_was_known(self):
+    def test_an_unreadable_cell_keeps_its_last_state(self):
         self.refresh()
         self.assertEqual(frozenset(), self.occupancy.dark)
         self.dark = {'c1'}

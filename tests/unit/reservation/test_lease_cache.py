@@ -41,7 +41,7 @@ class TestAge(unittest.TestCase):
         self.known._service.answer = DOWN
         self.known.ask()
 
-    def test_is_fresh_for_max_age(self):
+    def test_an_answer_is_fresh_for_max_age(self):
         self.assertTrue(self.known.view().fresh)
         self.fail()
         self.monotonic.now_s += 60
@@ -62,7 +62,7 @@ class TestAge(unittest.TestCase):
         self.assertIn('240 s old', self.warnings()[-1])
         self.assertIn('fail_closed', self.warnings()[-1])
 
-    def test_says_when_it_answers_again(self):
+    def test_a_recovery_is_logged(self):
         self.fail()
         self.known._service.answer = ()
         self.known.ask()
@@ -83,7 +83,7 @@ class TestAge(unittest.TestCase):
         self.monotonic.now_s += 61
         self.assertLess(10 ** 9, self.known.view().free_s('A'))
 
-    def test_keeps_what_has_not_changed(self):
+    def test_unchanged_leases_are_kept(self):
         before = self.known.view().leases
         self.known.ask()
         self.assertIs(before, self.known.view().leases)
@@ -99,32 +99,32 @@ class TestAnswer(unittest.TestCase):
             now_s=150)
         self.service = self.known._service
 
-    def test_a_good_one_asks_nobody(self):
+    def test_a_usable_hint_needs_no_query(self):
         self.known.view()
         self.assertEqual(frozenset('A'), self.known.answer(['r'], 'p').hosts)
         self.assertEqual(1, self.service.asked)
 
-    def test_a_new_one_is_found_at_once(self):
+    def test_a_new_lease_is_found_at_once(self):
         self.known.view()
         self.service.answer = (support.lease('s', 100, 200, 'B',
                                              status=core.ACTIVE),)
         self.assertEqual(frozenset('B'), self.known.answer(['s'], 'p').hosts)
         self.assertEqual(2, self.service.asked)
 
-    def test_a_bad_one_asks_once(self):
+    def test_an_unusable_hint_is_looked_up_once(self):
         self.known.view()
         self.assertIn('no reservation',
                       self.known.answer(['s'], 'p').reason)
         self.assertEqual(2, self.service.asked)
 
-    def test_an_ended_one(self):
+    def test_an_ended_lease(self):
         self.service.past['s'] = support.lease('s', 100, 140, 'B',
                                                status=core.ENDED)
         self.assertIn('has ended at', self.known.answer(['s'], 'p').reason)
         self.assertIn('no reservation',
                       self.known.answer(['s'], 'other').reason)
 
-    def test_nobody_answers_any_more(self):
+    def test_the_service_stops_answering(self):
         self.known.view()
         self.service.answer = DOWN
         with self.assertLogs(LOGGER, 'WARNING'):
@@ -139,7 +139,7 @@ class TestAnswer(unittest.TestCase):
 
 
 class Waiting(support.Service):
-    """Says that it was asked, and answers when it may."""
+    """Service that reports a call, and answers when it may."""
 
     def __init__(self, *answer):
         super().__init__(*answer)
@@ -169,7 +169,7 @@ class TestThread(unittest.TestCase):
         self.enable(WAIT_S=LONG_S)
         self.assertIsNotNone(self.start(service).view().leases)
 
-    def test_but_not_for_ever(self):
+    def test_the_first_request_waits_a_limited_time(self):
         self.enable(WAIT_S=0.05)
         service = Waiting()
         known = self.start(service)
@@ -179,7 +179,7 @@ class TestThread(unittest.TestCase):
         self.assertIn('no answer yet', logs.output[0])
         service.may_answer.release()
 
-    def test_goes_on_asking(self):
+    def test_the_thread_keeps_asking(self):
         service = Waiting()
         self.enable(REFRESH_S=0.01)
         self.start(service).start()
@@ -188,7 +188,7 @@ class TestThread(unittest.TestCase):
             self.assertTrue(service.begun.acquire(timeout=LONG_S))
         service.may_answer.release(10)
 
-    def test_goes_on_after_a_failure(self):
+    def test_the_thread_survives_a_failure(self):
         service = Waiting()
         service.answer = DOWN
         self.enable(REFRESH_S=0.01)
@@ -205,7 +205,7 @@ class TestThread(unittest.TestCase):
         self.assertTrue(known.view().fresh)
         service.may_answer.release(10)
 
-    def test_requests_share_a_question(self):
+    def test_requests_share_a_query(self):
         self.enable(PAUSE_S=0, WAIT_S=LONG_S, REFRESH_S=LONG_S)
         service = Waiting(support.lease('r', 0, 10, 'A'))
         known = self.start(service)
@@ -225,7 +225,7 @@ class TestThread(unittest.TestCase):
         self.assertEqual([True] * 8, results)
         self.assertEqual(2, service.asked)
 
-    def test_a_question_that_was_asked_before_is_not_enough(self):
+    def test_a_query_that_began_before_is_not_shared(self):
         """The lease may have been made after it."""
         self.enable(PAUSE_S=0, WAIT_S=LONG_S, REFRESH_S=LONG_S)
         service = Waiting()
@@ -244,7 +244,7 @@ class TestThread(unittest.TestCase):
         self.assertEqual([True], results)
         self.assertEqual(2, service.asked)
 
-    def test_starts_again_after_a_fork(self):
+    def test_the_thread_starts_again_after_a_fork(self):
         service = support.Service()
         known = self.start(service)
         known.view()
@@ -265,7 +265,7 @@ class TestCurrent(unittest.TestCase):
             reservation=support.options(lease_service=name),
             filter_scheduler=mock.Mock(enabled_filters=filters))
 
-    def test_is_one_for_all(self):
+    def test_the_cache_is_shared(self):
         conf = self.conf('blazar')
         self.assertIs(lease_cache.current(conf), lease_cache.current(conf))
 
@@ -274,7 +274,7 @@ class TestCurrent(unittest.TestCase):
                                     'known are: blazar, native'):
             lease_cache.current(self.conf('none'))
 
-    def test_is_used_with_the_filter(self):
+    def test_the_cache_is_used_with_the_filter(self):
         self.assertTrue(lease_cache.is_used(self.conf('',
                                                       ['ReservationFilter'])))
         self.assertFalse(lease_cache.is_used(self.conf('', ['ComputeFilter'])))

@@ -18,7 +18,7 @@ from tests.unit.reservation.life import HOUR_S
 
 class TestMoments(life.LifeTestCase):
 
-    def test_a_whole_life(self):
+    def test_all_events_of_a_reservation(self):
         self.reserve('h1', 'h2')
         self.make_ready()
         self.lease_events.run()
@@ -54,7 +54,7 @@ class TestMoments(life.LifeTestCase):
             self.lease_events.run()
         self.assertEqual(reservation_model.ENDED, self.get().status)
 
-    def test_comes_again_in_time(self):
+    def test_the_next_step_is_in_time(self):
         self.assertEqual(lease_event_loop.POLL_S, self.lease_events.run())
         self.reserve('h1')
         self.make_ready()
@@ -79,7 +79,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual([('start', reservation_model.ACTIVE, 2.5)],
                          self.events.told)
 
-    def test_a_degraded_one_starts_too(self):
+    def test_a_degraded_reservation_starts(self):
         self.reserve('h1', 'h2')
         self.reservations.replace_host('r1', 'h2', None, 'h2 is down')
         self.make_ready()
@@ -96,7 +96,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(('end', reservation_model.ENDED, 0.0),
                          self.events.told[-1])
 
-    def test_one_without_hosts_does_not_start(self):
+    def test_a_reservation_without_hosts_does_not_start(self):
         self.reserve('h1')
         self.reservations.replace_host('r1', 'h1', None, 'h1 is down')
         self.pass_time(HOUR_S)
@@ -116,7 +116,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(['start', 'before_end'],
                          [item[0] for item in self.events.told])
 
-    def test_changed_at_the_last_moment(self):
+    def test_a_change_at_the_last_moment(self):
         self.reserve('h1', start_s=0)
         self.make_ready()
         self.lease_events.run()
@@ -152,7 +152,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertNotIn('end', [item[0] for item in self.events.told])
 
-    def test_many_at_one_time(self):
+    def test_many_events_at_one_time(self):
         for number in range(30):
             self.reserve(f'h{number}', uuid=f'r{number}')
             self.make_ready(f'r{number}')
@@ -164,7 +164,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual(30 * [('start', reservation_model.ACTIVE, 0.0)],
                          self.events.told)
 
-    def test_one_that_was_cancelled(self):
+    def test_a_cancelled_reservation(self):
         self.reserve('h1')
         self.make_ready()
         self.lease_events.run()
@@ -174,7 +174,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual((reservation_model.CANCELLED, []),
                          (self.get().status, self.events.told))
 
-    def test_a_database_that_is_away(self):
+    def test_the_database_is_down(self):
         self.reserve('h1', start_s=0)
         self.make_ready()
         self.lease_events.run()
@@ -192,7 +192,7 @@ class TestMoments(life.LifeTestCase):
                                      max_size=12),
                       starts=st.lists(st.integers(0, 2 * HOUR_S),
                                       min_size=1, max_size=4))
-    def test_whenever_it_looks_all_is_as_the_time_says(self, steps, starts):
+    def test_states_follow_the_time_of_each_step(self, steps, starts):
         """An engine that stops and starts has done the same in the end."""
         self.forget()
         granted = [self.reserve(f'h{number}', uuid=f'r{number}',
@@ -218,9 +218,8 @@ class TestMoments(life.LifeTestCase):
         steps=st.lists(st.tuples(
             st.integers(0, HOUR_S), st.integers(0, 3),
             st.sampled_from((None, -1800, 1800, 'cancel'))), max_size=10))
-    def test_whatever_others_change_all_is_as_the_time_says(self, starts,
-                                                            steps):
-        """To one that goes on from what it knew before the change."""
+    def test_states_follow_the_time_despite_changes(self, starts, steps):
+        """The loop continues with its memory from before the change."""
         self.forget()
         granted = [self.reserve(f'h{number}', uuid=f'r{number}',
                                 start_s=start_s).uuid

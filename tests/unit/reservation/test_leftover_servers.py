@@ -41,7 +41,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual(1, self.logger.output.count('Server alien'))
         self.assertNotIn('Server spot', self.logger.output)
 
-    def test_shelves(self):
+    def test_servers_are_shelved(self):
         self.run_it(end_action='shelve')
         self.cloud.boot('mine', 'h1', reservation='r1')
         self.end_it()
@@ -50,7 +50,7 @@ class TestAtTheEnd(life.ChoresTestCase):
                          self.cloud.asked)
         self.assertIsNotNone(self.get().released_at)
 
-    def test_again_and_again_but_not_for_ever(self):
+    def test_calls_are_repeated_until_the_timeout(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1', stubborn=True)
         self.end_it()
@@ -86,7 +86,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual([reservation_model.ENDED, reservation_model.ACTIVE], [
             self.get(uuid).status for uuid in ('r1', 'next')])
 
-    def test_an_owner_who_rescues_again_and_again(self):
+    def test_an_owner_who_rescues_repeatedly(self):
         self.run_it(end_action='shelve')
         self.reserve('h1', uuid='next')
         self.cloud.boot('mine', 'h1', reservation='r1', vm_state='rescued')
@@ -160,8 +160,8 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual({('force_delete', 'yours')}, set(self.cloud.asked))
         self.assertEqual(reservation_model.ERROR, self.get().status)
 
-    def test_one_that_no_host_claims(self):
-        """It is being built for ever; what came back is not deleted."""
+    def test_a_server_without_host_is_deleted(self):
+        """It is never built; a server that returned is not deleted."""
         for vm_state, host, asked, status in (
                 ('building', None, [('force_delete', 'late')],
                  reservation_model.ENDED),
@@ -186,7 +186,7 @@ class TestAtTheEnd(life.ChoresTestCase):
                 self.assertEqual(asked, self.cloud.asked[:1])
                 self.assertEqual(status, self.get(uuid).status)
 
-    def test_cancelled(self):
+    def test_a_cancelled_reservation_ends_its_servers(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1')
         self.reservations.update('r1', status=reservation_model.CANCELLED)
@@ -199,7 +199,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual(('end', reservation_model.CANCELLED, None),
                          self.events.told[-1])
 
-    def test_the_next_one_waits_for_it(self):
+    def test_the_next_reservation_waits_for_the_servers(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1', takes_s=30)
         self.reserve('h1', uuid='r2', start_s=HOUR_S)
@@ -211,7 +211,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual(reservation_model.ACTIVE, self.get('r2').status)
         self.assertEqual(('h1',), self.get('r2').held)
 
-    def test_services_that_are_away(self):
+    def test_services_that_are_down(self):
         self.run_it()
         self.cloud.boot('mine', 'h1', reservation='r1')
         self.end_it()
@@ -224,8 +224,8 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.look_until(20)
         self.assertIsNotNone(self.get().released_at)
 
-    def test_one_that_is_being_scheduled_at_the_end(self):
-        """It has space on the host, and is on none yet."""
+    def test_a_server_that_is_being_scheduled_at_the_end(self):
+        """It has an allocation and no host yet."""
         self.run_it()
         self.cloud.coming['late'] = 'r1'
         self.cloud.foreign['h1'].add('late')
@@ -238,7 +238,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual([('force_delete', 'late')], self.cloud.asked)
         self.assertIsNotNone(self.get().released_at)
 
-    def test_one_that_comes_after_all_seemed_to_be_gone(self):
+    def test_a_server_that_appears_after_the_release(self):
         self.run_it()
         self.end_it()
         self.look()
@@ -247,7 +247,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.look_until(10)
         self.assertEqual(set(), self.cloud.on('h1'))
 
-    def test_one_of_several_that_it_was_asked_for_with(self):
+    def test_a_server_with_several_hints(self):
         self.cloud.add_host('h2')
         self.run_it()
         self.reserve('h2', uuid='r2', start_s=0, duration_s=9 * 3600)
@@ -258,7 +258,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.look_until(30)
         self.assertEqual({'b'}, set(self.cloud.servers))
 
-    def test_it_stays_where_the_next_one_is_on_the_same_host(self):
+    def test_a_server_with_a_hint_of_the_next_reservation_stays(self):
         self.run_it()
         self.cloud.boot('a', 'h1', reservation=('r1', 'r2'))
         self.reserve('h1', uuid='r2', start_s=life.HOUR_S)
@@ -269,7 +269,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual([reservation_model.ENDED, reservation_model.ACTIVE], [
             self.get(uuid).status for uuid in ('r1', 'r2')])
 
-    def test_what_is_over_for_long_is_deleted(self):
+    def test_old_reservations_are_deleted(self):
         self.run_it()
         self.end_it()
         self.look()

@@ -63,7 +63,7 @@ class TestNative(unittest.TestCase):
                         start_s=NOW_S + 3600)),
             tuple(self.service.fetch()))
 
-    def test_what_has_ended(self):
+    def test_ended_reservations(self):
         for status in (reservation_model.ENDED, reservation_model.CANCELLED,
                        reservation_model.ERROR):
             self.grant(status, 'h1')
@@ -73,7 +73,7 @@ class TestNative(unittest.TestCase):
                              self.service.get(status).status)
         self.assertIsNone(self.service.get('none'))
 
-    def test_a_degraded_one_lacks_the_lost_host(self):
+    def test_a_lost_host_is_not_leased(self):
         """It is active as soon as it has started, and not before."""
         self.grant('r1', 'h1', 'h2')
         self.mine.replace_host('r1', 'h1')
@@ -91,7 +91,7 @@ class TestNative(unittest.TestCase):
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
 
-    def test_one_that_is_whole_again_before_it_has_started(self):
+    def test_a_completed_reservation_that_has_not_started(self):
         """Its time has come, but its hosts were never empty."""
         self.grant('r1', 'h1', 'h2')
         self.mine.replace_host('r1', 'h1')
@@ -99,7 +99,7 @@ class TestNative(unittest.TestCase):
         self.assertEqual((self.lease('r1', core_leases.PENDING, 'h2', 'h3'),),
                          tuple(self.service.fetch()))
 
-    def test_a_new_host_of_an_active_one_waits_until_it_is_empty(self):
+    def test_a_new_host_is_leased_once_it_is_empty(self):
         self.grant('r1', 'h1', 'h2')
         for host in ('h1', 'h2'):
             self.mine.set_host('r1', host, reservation_model.READY)
@@ -119,7 +119,7 @@ class TestNative(unittest.TestCase):
         self.assertEqual((ready,), tuple(self.service.fetch()))
         self.assertEqual(ready, self.service.get('r1'))
 
-    def test_only_those_that_have_started_while_reservations_are_off(self):
+    def test_only_active_leases_while_reservations_are_disabled(self):
         self.grant('r1', 'h1')
         self.grant('r2', 'h2')
         self.mine.update('r1', status=reservation_model.ACTIVE)

@@ -58,7 +58,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.schedule = self.make()
 
     def make(self):
-        """What another process would have."""
+        """Return the Schedule of another process."""
         return reservation_schedule.Schedule(self.conf, self.db,
                                              self.inventory, lambda: self.now)
 
@@ -82,8 +82,8 @@ class TestSchedule(test_decisions.TestSQLite):
             call(*args, **values)
         self.assertEqual(generation, self.schedule.reservations.generation())
 
-    def test_two_at_once_are_no_more_than_a_day_allows(self):
-        """Whoever has looked before another one was granted looks again."""
+    def test_simultaneous_requests_respect_the_limit_of_a_day(self):
+        """A check before another grant is repeated."""
         self.limit(max_created_per_day=1)
         grant, other = self.schedule.reservations.grant, self.make()
 
@@ -101,7 +101,7 @@ class TestSchedule(test_decisions.TestSQLite):
 
     # -- whether at all --------------------------------------------------
 
-    def test_off_until_an_operator_turns_them_on(self):
+    def test_disabled_by_default(self):
         granted = self.create()
         self.limit(enabled=False)
         for call, arguments in (
@@ -114,7 +114,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.schedule.change(granted.uuid, end_at=NOW + HOUR / 2, name='n')
         self.schedule.cancel(granted.uuid)
 
-    def test_options_as_they_come(self):
+    def test_options_of_a_request(self):
         conf = cfg.ConfigOpts()
         conf_reservation.register_opts(conf)
         conf([])
@@ -136,7 +136,7 @@ class TestSchedule(test_decisions.TestSQLite):
 
     # -- when and where --------------------------------------------------
 
-    def test_now(self):
+    def test_a_reservation_that_starts_now(self):
         granted = self.create(quantity=2, name='n')
         self.assertEqual((NOW, NOW + HOUR, 2), (
             granted.start_at, granted.end_at, len(granted.held)))
@@ -148,7 +148,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.assertEqual(
             granted, self.schedule.reservations.get(granted.uuid))
 
-    def test_a_preview_is_what_is_granted_and_grants_nothing(self):
+    def test_a_preview_agrees_with_the_grant(self):
         self.create(quantity=2)
         asked = {'quantity': 3, 'start_time': NOW, 'end_time': NOW + DAY}
         seen = self.preview(**asked)
@@ -160,7 +160,7 @@ class TestSchedule(test_decisions.TestSQLite):
             (seen.start_at, seen.end_at, set(seen.hosts)),
             (granted.start_at, granted.end_at, set(granted.held)))
 
-    def test_now_or_not_at_all(self):
+    def test_a_request_without_times_starts_now_or_is_refused(self):
         self.create(quantity=4)
         self.assertIsNone(self.preview())
         self.refuse(exceptions.NoHostsForReservation,
@@ -189,7 +189,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.assertEqual((NOW + HOUR, NOW + 3 * HOUR, 7200), (
             granted.start_at, granted.end_at, granted.duration_s))
 
-    def test_only_hosts_that_match(self):
+    def test_only_matching_hosts(self):
         asked = {'host_properties': ['>=', '$vcpus', 12], 'quantity': 2}
         self.assertEqual(('h3', 'h4'), self.create(**asked).held)
         self.refuse(exceptions.NoHostsForReservation,
@@ -212,7 +212,7 @@ class TestSchedule(test_decisions.TestSQLite):
                                     "'x'; known are: best_fit"):
             self.make()
 
-    def test_not_hosts_that_are_not_reservable(self):
+    def test_only_reservable_hosts(self):
         reservable_hosts.set_host(self.db, 'h1', reservable=False)
         self.assertEqual(3, len(self.create(quantity=3).held))
         self.refuse(exceptions.NoHostsForReservation, 'free', self.create)
@@ -221,8 +221,8 @@ class TestSchedule(test_decisions.TestSQLite):
         reservable_hosts.set_host(self.db, 'h1', reservable=True)
         self.assertEqual(('h1',), self.preview().hosts)
 
-    def test_hosts_that_must_be_emptied_are_later(self):
-        """After [reservation]evacuation_lead_s."""
+    def test_hosts_with_normal_servers_are_available_later(self):
+        """They are available after [reservation]evacuation_lead_s."""
         self.inventory.busy = {'h2', 'h3', 'h4'}
         lead = datetime.timedelta(seconds=900)
         self.assertEqual(('h1',), self.preview().hosts)
@@ -238,7 +238,7 @@ class TestSchedule(test_decisions.TestSQLite):
 
     # -- what makes no sense ---------------------------------------------
 
-    def test_what_makes_no_sense(self):
+    def test_invalid_requests(self):
         for asked, message in (
                 ({'quantity': 0}, '^quantity: is no whole number from 1'),
                 ({'quantity': True}, '^quantity: '),
@@ -297,7 +297,7 @@ class TestSchedule(test_decisions.TestSQLite):
                         'max_duration_s would be exceeded: 7200 allowed, 0 '
                         'used, 7201 asked', call, duration_s=7201)
 
-    def test_how_far_ahead(self):
+    def test_limit_in_advance(self):
         self.limit(max_advance_s=7200)
         self.create(quantity=4, start_time=NOW, duration_s=7200)
         self.assertEqual(NOW + 2 * HOUR, self.create(
@@ -342,7 +342,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.assertEqual(NOW + 1.5 * HOUR, self.schedule.change(
             uuid, end_at=NOW + 1.5 * HOUR).end_at)
 
-    def test_changes_that_make_no_sense(self):
+    def test_invalid_changes(self):
         uuid = self.create(start_time=NOW + HOUR).uuid
         for changes, message in (
                 ({'end_action': 'stop'}, '^end_action: '),
@@ -411,7 +411,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.now += HOUR / 2
         self.assertEqual(ending.end_at, self.schedule.cancel(uuid).end_at)
 
-    def test_cancel_what_is_degraded(self):
+    def test_cancel_a_degraded_reservation(self):
         for begun in (False, True):
             uuid = self.create(start_time=self.now + HOUR, quantity=2).uuid
             kept = self.schedule.reservations.get(uuid).held[0]
@@ -453,7 +453,7 @@ class TestSchedule(test_decisions.TestSQLite):
             for one, other in itertools.pairwise(bookings):
                 self.assertLessEqual(one.end_at, other.start_at)
 
-    def test_of_fifty_that_want_the_last_host_one_gets_it(self):
+    def test_one_of_fifty_requests_gets_the_last_host(self):
         self.create(quantity=3)
         schedules = [self.make() for _ in range(4)]
         got, refused = [], []
@@ -476,7 +476,7 @@ class TestSchedule(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Return the tests on each database, without inherited ones."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestSchedule):
