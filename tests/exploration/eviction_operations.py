@@ -45,8 +45,10 @@ def request_is_withdrawn(world, watcher, rng):
 def call_fails(world, watcher, rng):
     """The next such call fails, or meets something unexpected."""
     world.faults.traps.append(traps.Trap(
-        rng.choice((*traps.CALLS, *['post /allocations'] * 6)),
-        rng.choice((*traps.KINDS, *traps.KINDS, *faults.Faults.KINDS))))
+        rng.choice((*traps.CALLS, *['post /allocations'] * 6,
+                    *['nova get'] * 3, 'nova lock')),
+        rng.choice((*traps.KINDS, *traps.KINDS, 'meanwhile', 'meanwhile',
+                    *faults.Faults.KINDS))))
 
 
 def _owner(world, decision):
@@ -64,7 +66,8 @@ def process_is_cut_off(world, watcher, rng):
     if owner is not None:
         world.loop.sleep(rng.choice((0, rng.uniform(0, 20))))
         world.loop.tell(owner.name, 'is cut off')
-        owner.process.cut_until_s = world.loop.now_s + rng.choice((62, 75))
+        owner.process.cut_until_s = world.loop.now_s + rng.choice(
+            (20, 62, 75))
 
 
 @operations.kind
@@ -91,3 +94,9 @@ def allocations_are_audited(world, watcher, rng):
         world.loop.tell('an operator frees', uuid)
         watcher.rob(uuid)
         world.placement.call('delete', f'/allocations/{uuid}')
+    if rng.random() < 0.5:
+        # Others are faster than whoever waits for the space.
+        for uuid in sorted(watcher.victims()):
+            traps.act(world, uuid, 'lock', is_admin=True)
+        for _ in range(3):
+            world.nova.boot(operations.NORMAL[0], operations.project(rng))

@@ -16,7 +16,9 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.eviction import rollback
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
@@ -219,6 +221,20 @@ def deletions_count_as_done():
 
 
 @fault()
+def notices_start_early():
+    """A notice counts from before all guests have been told."""
+    def give(self, intent):
+        began_us = self._now_us()
+        real(self, intent)
+        for uuid in intent.victims:
+            self.memory = self.memory.note(uuid, notice_until_us=began_us + (
+                self._victims[uuid][1].notice_s * SECOND))
+    real = terminator.EvictionRun._give_notice
+    return mock.patch.dict(terminator._ACTS,
+                           {eviction_values.GiveNotice: give})
+
+
+@fault()
 def ends_without_notice():
     """Victims that got no notice end once their host is back."""
     def give(*args):
@@ -335,6 +351,16 @@ def kept_victims_stay_stopped():
 def notices_are_left():
     """A victim that is kept has its notice for ever."""
     return _returns(nova_api.NovaAPI, 'clear_notice', None)
+
+
+@fault()
+def withdrawals_are_not_retried():
+    """A notice stays where Nova is away for the call that withdraws it."""
+    def clear(self, uuid):
+        with contextlib.suppress(nova_api.NovaError):
+            real(self, uuid)
+    real = nova_api.NovaAPI.clear_notice
+    return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
 @fault()

@@ -87,6 +87,9 @@ class Watcher:
         victim = next((each for each in found.victims
                        if each.server_uuid == uuid), None) if found else None
         stand_in = found and allocation_claim.stand_in(found)
+        # What has begun is finished.
+        has_begun = found is not None and (
+            found.request_id or found.uuid) in self._begun
         rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
         ours = server.locked_reason == stopped_victims.LOCKED
@@ -100,7 +103,7 @@ class Watcher:
             notice_s=victim.notice_s if victim and (
                 server.vm_state in eligibility.RUNNING) else 0,
             deadline_us=victim and self._deadline_us(uuid, victim.notice_s),
-            is_space_held=stand_in is None
+            is_space_held=stand_in is None or has_begun
             or stand_in in world.placement.consumers,
             is_wanted=found is None or self._is_wanted(found),
             is_away=found is not None and self._is_away(found, server),
@@ -112,10 +115,8 @@ class Watcher:
                 times.microseconds(server.launched_at) + 1_000_000 * max(
                     rules.minimum_runtime_s, int(specs.get(
                         'preemptible:minimum_runtime_s', 0)))),
-            # What has begun is finished.
             is_paused=self._paused_since_s is not None
-            and found is not None
-            and (found.request_id or found.uuid) not in self._begun
+            and found is not None and not has_begun
             and world.loop.now_s - self._paused_since_s > 5))
         self._first.add(key)
         if method == 'live_migrate':

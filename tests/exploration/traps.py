@@ -56,15 +56,33 @@ def _meanwhile(world, call):
         act(world, rng.choice(victims), rng.choice(actions),
             is_admin=rng.random() < 0.4)
     if rng.random() < 0.5:
+        # It has an effect before the next change of allocations.
+        world.faults.traps.append(Trap('post /allocations', 'slow'))
+    elif rng.random() < 0.5:
         world.loop.sleep(rng.uniform(0.2, 20))
 
 
 def act(world, uuid, action, is_admin):
     """Have a user do something to a server, unless Nova refuses it."""
+    if action == 'start' and not is_admin:
+        world.loop.start(world.operator, f'start {uuid[:8]}',
+                         lambda: _start(world, uuid))
+        return
     try:
         world.nova.act(uuid, action, is_admin)
     except nova_exc.ClientException as exc:
         world.loop.tell('refused', action, uuid[:8], exc)
+
+
+def _start(world, uuid):
+    """Start a server as its owner; Nova's API looks at its lock before."""
+    server = world.nova.servers[uuid]
+    if not server.locked:
+        world.loop.sleep(world.faults.rng.uniform(0, 0.9))
+        try:
+            world.nova.act(uuid, 'start', by=server.project_id)
+        except nova_exc.ClientException as exc:
+            world.loop.tell('refused start', uuid[:8], exc)
 
 
 def _take_hosts_down(world, _call):
@@ -83,12 +101,14 @@ def _take_hosts_down(world, _call):
 
     seconds = world.faults.rng.choice((2, 8, 20))
     world.loop.start(world.operator, 'compute services return', restore)
+    # Whoever knew that they are up has to look again.
+    world.loop.sleep(world.faults.rng.choice((0, 1.5)))
 
 
 def _cut_off(world, _call):
     """The process does not reach the database for a while."""
     world.loop.current.process.cut_until_s = (
-        world.loop.now_s + world.faults.rng.choice((20, 62, 70, 100)))
+        world.loop.now_s + world.faults.rng.choice((10, 20, 62, 70, 100)))
 
 
 def wait_for_database(world):
