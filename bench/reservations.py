@@ -88,7 +88,7 @@ class Inventory:
         }
 
     def find_hosts(self, context: None, query: object) -> Any:
-        """As the engine does, see nova_preempt.rpc.EngineClient."""
+        """Answer as the engine does, see nova_preempt.rpc.EngineClient."""
         matches = host_query.parse(query).matches
         return json.loads(json.dumps([
             {'name': name, 'vacant': properties['vacant'],

@@ -6,7 +6,7 @@ import types
 
 
 class Instance(types.SimpleNamespace):
-    """As much of an Instance as was loaded."""
+    """Stands for an Instance with some loaded fields."""
 
     def __contains__(self, name):
         return hasattr(self, name)

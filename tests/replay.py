@@ -138,7 +138,7 @@ class Replay:
         return asked
 
     def rest(self):
-        """What was asked the first time and has not been this time."""
+        """Return the queries that were not repeated."""
         return list(self._log)
 
 

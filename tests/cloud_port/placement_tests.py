@@ -42,7 +42,8 @@ class PlacementTests:
                      for each in (self.first, self.second))
 
     def raised_by(self, function, *args):
-        """How many generations a write raises, of both providers."""
+        """Return by how much a write raises the generations of both providers.
+        """
         before = self.generations()
         function(*args)
         return tuple(after - earlier for earlier, after in zip(

@@ -160,7 +160,7 @@ class BootTests(ServerTestCase):
 
 
 class EndTests(ServerTestCase):
-    """How servers end, and what then is left of them."""
+    """Tests of servers that end, and of their records."""
 
     def setUp(self):
         super().setUp()
@@ -326,7 +326,7 @@ class StateTests(ServerTestCase):
         self.assertEqual({}, self.held_by(self.server))
 
     def locked(self):
-        """Who has locked it, as its record and as Nova's API tell."""
+        """Return who has locked a server, by its record and by Nova's API."""
         found = self.nova.get(self.server)
         self.assertEqual(self.read(self.server).locked_by, found.locked_by)
         return found.locked_by, found.locked_reason

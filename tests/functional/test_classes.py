@@ -156,7 +156,7 @@ class TestPreempted(ClassesTestCase):
         self.assertEqual({}, self.look(engine))
 
     def first_binding_us(self, server):
-        """How long it took to build it, by Nova's own API."""
+        """Return the build time of a server from Nova's API."""
         for action in self.api.api_get(
                 f'/servers/{server}/os-instance-actions').body[
                 'instanceActions']:

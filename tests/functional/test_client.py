@@ -66,7 +66,7 @@ class CommandsTestCase(test_api.ApiTestCase):
             'preemption', *arguments]
 
     def run_client(self, *arguments):
-        """What "openstack preemption ..." prints."""
+        """Return the output of "openstack preemption ..."."""
         self.client.stdin.write(
             json.dumps(self.arguments(*arguments)) + '\n')
         self.client.stdin.flush()
@@ -109,7 +109,7 @@ class TestCommands(CommandsTestCase):
         self.assert_one_line_and_a_status()
 
     def assert_one_line_and_a_status(self):
-        """Of the program as it is."""
+        """Run the program itself."""
         found = subprocess.run(
             [os.path.join(os.path.dirname(sys.executable), 'openstack'),
              *self.arguments('simulate', UNKNOWN)],

@@ -12,7 +12,7 @@ from tests.functional import base
 
 
 class TestConcurrentBoots(base.PreemptionTestCase):
-    """Those of tests/slow do the same with more of all."""
+    """The tests in tests/slow do the same with more servers."""
 
     #: How many ask at once.
     threads = 4

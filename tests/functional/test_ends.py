@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How preemptible servers end: notice, and each action."""
+"""Tests of evictions: notices and actions."""
 
 import importlib.util
 import json
@@ -116,7 +116,7 @@ class TestNotice(EndsTestCase):
         self.assertEqual(victim, sent[2]['payload']['victim']['uuid'])
 
     def test_two_of_an_anti_affinity_group(self):
-        """Who waits for its victim to end counts as being there."""
+        """A server that waits for its victim counts as being on its host."""
         self.flags(maximum_notice_s=100, group='preemption')
         self.add_hosts('host2')
         flavor = self.create_flavor('ends', 1, 1024, 10, preemptible=True,

@@ -130,7 +130,7 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.engine.power.switcher.wait()
 
     def minutes(self, number):
-        """As many notes and samples."""
+        """Wait for a number of notes and samples."""
         for _ in range(number):
             self.tick(60)
             self.engine.power.observer.observe()
@@ -181,7 +181,7 @@ class EnergyTestCase(base.PreemptionTestCase):
 
 
     def disable(self, host, reason):
-        """What an operator leaves who disables a service.
+        """Disable a service as an operator does.
 
         Nova's API would also ask the service to tell Placement, and wait for
         the answer of one that is off but has reported a moment ago.
@@ -289,7 +289,7 @@ class TestWake(EnergyTestCase):
                    group='energy')
 
     def put_to_sleep(self):
-        """All hosts; nothing may stay on without being asked for."""
+        """Wait until all hosts are asleep."""
         self.until_asleep(*self.HOSTS)
 
     def serve(self):

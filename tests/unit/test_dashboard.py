@@ -15,13 +15,13 @@ DASHBOARD = ROOT / 'etc' / 'grafana' / 'nova-preempt.json'
 
 
 def panels():
-    """Those that show something, without the rows that they are in."""
+    """Return the panels that show data, without rows."""
     return [panel for panel in json.loads(DASHBOARD.read_text())['panels']
             if panel['type'] != 'row']
 
 
 def expressions():
-    """As Prometheus gets them from Grafana."""
+    """Return the expressions as Prometheus gets them from Grafana."""
     return [target['expr'].replace('$__rate_interval', '5m')
             for panel in panels() for target in panel['targets']]
 

@@ -56,7 +56,7 @@ def load(path):
 
 
 def rendered(text, **names):
-    """As Ansible does it, with stand-ins of its filters."""
+    """Render a template as Ansible does, with stand-ins of its filters."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     environment.filters.update(
         bool=bool, put_address_in_context=lambda address, _context: address)
@@ -64,7 +64,7 @@ def rendered(text, **names):
 
 
 def verifies(connection):
-    """Whether a connection of PyMySQL would look at a certificate."""
+    """Return whether a connection of PyMySQL would check a certificate."""
     context = getattr(connection, 'ctx', None)
     return context is not None and context.verify_mode == ssl.CERT_REQUIRED
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Sphinx does not check of the guide."""
+"""Tests of the guide that Sphinx does not make."""
 
 import pathlib
 import unittest
@@ -14,7 +14,7 @@ DOC = pathlib.Path(__file__).parents[2] / 'doc'
 
 
 def names(schema):
-    """Of all members, whatever they are in."""
+    """Yield the names of all members at any depth."""
     for name, inner in schema.get('properties', {}).items():
         yield name
         yield from names(inner)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much waits to be collected, in a process of its own."""
+"""Tests of the garbage that waits for collection, in a process of its own."""
 
 import subprocess
 import sys

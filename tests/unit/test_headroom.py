@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a headroom leaves for preemptible servers, as time goes by."""
+"""Tests of the space that a headroom leaves, over time."""
 
 import unittest
 from unittest import mock

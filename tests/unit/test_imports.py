@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which libraries the rooms may import; import-linter knows no such list."""
+"""Tests of libraries that packages may import, beyond import-linter."""
 
 import ast
 import pathlib
@@ -30,7 +30,7 @@ def imports(path):
 
 
 def is_in(path, places):
-    """Whether a relative path is one of these files, or in one of these."""
+    """Return whether a path is one of these places, or within one."""
     return any(path.is_relative_to(place) for place in places)
 
 

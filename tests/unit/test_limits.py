@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large the code may be, and that its docstrings name what exists.
+"""Tests of the size of the code and of names in docstrings.
 
 A limit is met by better code. One that is not met yet stands with today's
 figure under ``ABOVE_...``; such a figure is only ever lowered.
@@ -120,7 +120,7 @@ def _docstrings(tree):
 
 
 def lines_of_code(text):
-    """How many lines have code that is neither comment nor docstring."""
+    """Return the number of lines that are neither comment nor docstring."""
     lines = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (
@@ -249,7 +249,7 @@ def _imported(module):
 
 
 def exists(module, path, name):
-    """Whether a name of a docstring of a module stands for something.
+    """Return whether a name in a docstring of a module exists.
 
     :param path: of the module that defines it, or how that ends
     """
@@ -317,7 +317,7 @@ class TestPages(unittest.TestCase):
                     f'nova_preempt.{module}'), name)))
 
     def test_files_exist(self):
-        """Those of the package that pages for developers name."""
+        """Files that pages for developers name exist."""
         gone = sorted({
             f'{page.name}: {path}'
             for page in (TOP / 'HACKING.rst', TOP / 'CONTRIBUTING.rst',

@@ -44,7 +44,7 @@ BOOT_S = 10
 
 
 class Events:
-    """What passes decided: 'T start ID' and 'T CODE ID', each code once."""
+    """Decisions of passes: 'T start ID' and 'T CODE ID', each code once."""
 
     def __init__(self):
         self.found, self._codes = [], {}

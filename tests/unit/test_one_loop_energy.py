@@ -30,7 +30,7 @@ NAMES = ('h-1', 'h-2', 'h-3', 'h-4')
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """What happens to four hosts; times are in seconds.
+    """Events of four hosts; times are in seconds.
 
     :param requests: (when, id, for how long) of servers that fill a host
     :param reserved: (when it begins, when it ends) of a host
@@ -139,7 +139,7 @@ class OneLoopTestCase(world.WorldTestCase):
         return sorted_events(found)
 
     def ask(self, id):
-        """What a scheduler does for a server that fits nowhere."""
+        """Wake hosts as a scheduler does for a server that fits nowhere."""
         self.requests.wake(None, id, 1, dict.fromkeys(self.states(), 1))
 
     def place(self, waiting, running, now_s):
@@ -189,7 +189,7 @@ _NOT_BOOTED = ('it did not boot within 300 s: its compute service has not '
 
 
 class TestOneLoop(OneLoopTestCase):
-    """What happens is what the engine did before there was one loop."""
+    """The events are those of the engine before there was one loop."""
 
     def check(self, scenario, expected):
         self.assertEqual(expected, self.simulate(scenario))

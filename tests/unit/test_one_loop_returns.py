@@ -53,7 +53,7 @@ UNSHELVE_S = 20
 
 
 class Engine:
-    """What the loops of the engine are given, by a clock that tests move.
+    """Input of the loops of the engine, with a clock of the test.
 
     :ivar events: 'T EVENT ID' of what the loops did
     :ivar sizes: {uuid: vcpus} of those on the host
@@ -124,7 +124,7 @@ class Engine:
                 **values),)))
 
     def begin(self, server, operation, *_, **__):
-        """As engine.evictions has it."""
+        """Begin an eviction as engine.evictions does."""
         self.note('notice', server.uuid)
         self.sizes.pop(server.uuid, None)
 
@@ -190,14 +190,14 @@ class OneLoop:
 
 
 def simulated(setup, options, *trace, until_s, only):
-    """What the simulator does of that."""
+    """Return the events of the simulator."""
     return [line for line in small.simulated(
         setup, options, *trace, until_s=until_s)[0]
         if line.split()[1] in only]
 
 
 class TestMaximumRunTime(OneLoop, unittest.TestCase):
-    """One has 50 s by its flavor, one as long as it likes, the rest 300 s."""
+    """Maximum run times: 50 s by flavor, none, and 300 s by default."""
 
     CONTROLLER = expiry_controller
     EVENTS = ['60 notice a', '310 notice c']
@@ -271,7 +271,7 @@ class TestRetention(OneLoop, unittest.TestCase):
 
 
 class TestHeadroom(OneLoop, unittest.TestCase):
-    """Of four cores two are to be free; a normal server takes one of them."""
+    """Two of four cores are headroom; a normal server uses one of them."""
 
     CONTROLLER = headroom_controller
     EVENTS = ['20 notice p']
@@ -359,7 +359,8 @@ class TestReturns(OneLoop, unittest.TestCase):
         self.assertEqual(self.EVENTS, self.engine(restarts=True))
 
     def test_an_engine_that_dies_as_it_asks(self):
-        """Who was not asked after all holds nobody up, and is asked later."""
+        """A server whose call was lost delays no other, and is called later.
+        """
         deaths = [SystemExit]
 
         def die_once(world):

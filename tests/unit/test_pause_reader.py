@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator stops: it is obeyed within a second."""
+"""Tests of pauses."""
 
 import unittest
 from unittest import mock

@@ -32,7 +32,7 @@ def free_port():
 
 
 def children():
-    """Of each metric those that count here, with their labels."""
+    """Return the samples of some metrics, with their labels."""
     for attribute in prometheus_tools.series():
         metric = getattr(metrics, attribute)
         if metric is metrics.PHASES:

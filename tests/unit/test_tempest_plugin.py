@@ -27,7 +27,7 @@ def ids_of(test):
 
 
 def asserts(node):
-    """Whether a test looks at something, also where a list is empty."""
+    """Return whether a test asserts something, even if a list is empty."""
     if isinstance(node, ast.For) and not isinstance(node.iter, ast.Tuple):
         return False
     if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)

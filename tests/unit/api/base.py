@@ -396,7 +396,7 @@ class ApiTestCase(DatabaseTestCase):
         self.app = middleware_pipeline.make_app(self.conf, services)
 
     def tell(self, request, old_state):
-        """What is told on the bus of requests that wait."""
+        """Record a notification of a request."""
         self.told.append((request.uuid, old_state, request.state))
 
     def request(self, path, method='GET', token='u:p', **values):
@@ -410,7 +410,7 @@ class ApiTestCase(DatabaseTestCase):
         return request.get_response(self.app)
 
     def get(self, path, token='u:p', code=200, **values):
-        """What a GET brings, as JSON."""
+        """Return the JSON of a GET."""
         return self.checked(self.request(path, token=token, **values), code)
 
     def post(self, path, body, token='u:p', code=200, method='POST',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a WSGI server does, and nothing else of ours is imported for it."""
+"""Stands for a WSGI server; imports nothing else of nova_preempt."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done before the API answers."""
+"""Tests of the start of the API."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who has changed what is in the log."""
+"""Tests of the log of changes."""
 
 import configparser
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the next pass over the requests that wait would do."""
+"""Tests of the plan of the next pass over the backlog."""
 
 from unittest import mock
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of requests that wait."""
+"""Tests of the views of backlog requests."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all resources have in common."""
+"""Tests of the rules that all resources share."""
 
 import io
 import json
@@ -304,7 +304,7 @@ class TestEntry(base.DatabaseTestCase):
                 self.arguments(**environ)
 
     def serve(self, *paths):
-        """What a WSGI server says with this configuration."""
+        """Return the output of a WSGI server with this configuration."""
         _code, out, err = processes.run(server.serve, paths, environment={
             'OS_NOVA_CONFIG_DIR': str(self.directory)})
         return out, err

@@ -50,7 +50,7 @@ class TestOwners(PolicyTestCase):
 
 
 class TestRoles(PolicyTestCase):
-    """What is open by role is not open in other projects."""
+    """Roles do not grant access to other projects."""
 
     rules = {policy.RESERVATION_SHOW: 'role:reader',
              policy.RESERVATION_DELETE: 'role:member',
@@ -68,7 +68,7 @@ class TestRoles(PolicyTestCase):
 
 
 class TestOneOtherProject(PolicyTestCase):
-    """Who may see another project, but not all of them."""
+    """Tests of access to one other project."""
 
     rules = dict.fromkeys(
         (policy.ALL_PROJECTS, policy.LIMITS_SHOW_ALL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is answered by the scheduler and by the engine."""
+"""Tests of operations that the scheduler and the engine answer."""
 
 import oslo_messaging as messaging
 

@@ -91,7 +91,7 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
         self.assertAlmostEqual(0.8, found['availability']['share'], delta=.05)
 
     def move(self, uuid, at):
-        """As if it had been made then."""
+        """Move the creation of a request to a time."""
         with self.db.writer() as session:
             session.connection().exec_driver_sql(
                 'UPDATE backlog_changes SET at = ? WHERE request_uuid = ?',

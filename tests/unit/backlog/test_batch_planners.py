@@ -62,7 +62,7 @@ class TestBatch(test_orders.OrdersTestCase):
                           'ecsched', conf_backlog.GROUP)
 
     def test_time_is_up(self):
-        """Who is not placed by then is placed one by one."""
+        """Requests that are not placed in time are placed one by one."""
         planner = self.make(batch_mode='exact').planner()
         requests = [base.request('x')]
         self.assertEqual({'a': 1}, planner.plan(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of hosts for a pass."""
+"""Tests of the reading of hosts for a pass."""
 
 import dataclasses
 import datetime

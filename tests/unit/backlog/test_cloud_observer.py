@@ -210,7 +210,7 @@ class TestTime(PassesTestCase):
         self.assertEqual(base.NOW, self.turns['p1'].since)
 
     def test_quotas_that_take_long_leave_time_for_the_rest(self):
-        """Of 300 users who have waited for long, each needs 0.6 s."""
+        """The quotas of each of 300 users take 0.6 s."""
         requests = [
             base.request(f'{number:03}', vcpus(8), user_id=f'u{number}',
                          project_id=f'p{number}', created_at=base.ago(7200))

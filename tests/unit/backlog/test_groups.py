@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of server groups for a pass."""
+"""Tests of the reading of server groups for a pass."""
 
 import unittest
 

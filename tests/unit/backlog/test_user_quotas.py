@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often Nova is asked for quotas."""
+"""Tests of how often Nova is asked for quotas."""
 
 import types
 import unittest
@@ -30,7 +30,7 @@ class TestLimits(unittest.TestCase):
         return NONE_LEFT
 
     def ask(self, *projects):
-        """What is known then: the projects that have nothing left."""
+        """Return the projects without remaining quota."""
         self.limits.ask([base.request(project_id=project)
                          for project in projects])
         return {project for (project, user), found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written down of servers of a class."""
+"""Tests of the stored clocks of servers of a class."""
 
 import dataclasses
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of promises, and for how long."""
+"""Tests of promises that are read, and of their age."""
 
 import dataclasses
 import datetime
@@ -28,7 +28,7 @@ MARKED = {'preemptible:enabled': 'true'}
 
 
 def row(uuid, name='bronze', kind=Kind.RUNNING, ago_s=7200):
-    """One that has been in a state for so long."""
+    """Return a claimant that has been in a state for a time."""
     at_us = microseconds(NOW) - ago_s * SECOND
     return class_servers.ClassServer(
         uuid, 'cell', 'project', name, 'flavor', False, Clocks((

@@ -24,7 +24,7 @@ class ClientTestCase(listening.ListeningTestCase):
         logging.disable(logging.NOTSET)
 
     def openstack(self, *arguments, token='u:p', auth=None, code=0):
-        """What the command prints."""
+        """Return the output of the command."""
         auth = auth or ['--os-auth-type', 'admin_token', '--os-endpoint',
                         f'{self.url}/v1', '--os-token', token]
         # A process runs one command, so the class keeps the client.

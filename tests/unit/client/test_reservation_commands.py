@@ -40,7 +40,7 @@ class ReservationTestCase(test_preemption_commands.ClientTestCase):
             'reservation', *arguments, token=token, code=1))
 
     def misused(self, message, *arguments):
-        """What the parser refuses."""
+        """Check that the parser refuses the arguments with a message."""
         with mock.patch('argparse.ArgumentParser.exit',
                         side_effect=SystemExit(2)) as leave, \
                 self.assertRaises(SystemExit):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova takes as the body of POST /servers, whichever release it is."""
+"""Tests of bodies of POST /servers that each release of Nova accepts."""
 
 import subprocess
 import sys

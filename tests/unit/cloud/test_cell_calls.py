@@ -169,7 +169,7 @@ class TestCellCalls(unittest.TestCase):
 class TestOneDoor(unittest.TestCase):
 
     def test_nothing_else_reads_cells(self):
-        """All but the embedded clouds, which are Nova themselves."""
+        """Embedded clouds do not count, as they are Nova."""
         found = {str(path.relative_to(CODE)) for path in CODE.rglob('*.py')
                  if 'embedded' not in path.parts
                  and any(word in path.read_text(encoding='utf-8') for word in (

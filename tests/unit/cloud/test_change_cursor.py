@@ -141,7 +141,8 @@ class TestClocks(unittest.TestCase):
             self.assert_known(cell)
 
     def test_services_of_nova_whose_clocks_differ(self):
-        """One is ahead with our own clock: an hour later all is known."""
+        """One service is ahead with our own clock: after an hour all is known.
+        """
         for ahead_s in (60, 600, 3000):
             cell = Cell(ahead_s)
             cell.change('old')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a server says that it is preemptible."""
+"""Tests of the marks of preemptible servers."""
 
 import unittest
 

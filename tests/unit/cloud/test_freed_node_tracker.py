@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes have space that Placement does not tell of."""
+"""Tests of nodes whose freed space Placement does not report."""
 
 import types
 import unittest
@@ -41,7 +41,7 @@ class TestDepartures(unittest.TestCase):
                                           after=20))
 
     def test_shelved(self):
-        """As a normal server, too: it has no node then."""
+        """A normal server as well; then it has no node."""
         self.note(server('a'))
         self.assertEqual({'a'}, self.note(server(None, 'shelved_offloaded')))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's records say of the servers that somebody waits for."""
+"""Tests of polls of servers in Nova's records."""
 
 import threading
 import types
@@ -20,7 +20,7 @@ def instance(vm_state='active'):
 
 
 class TestWatch(unittest.TestCase):
-    """One reading for all, as often as the interval says."""
+    """Tests of shared readings."""
 
     def setUp(self):
         super().setUp()

@@ -131,7 +131,7 @@ class TestUnwanted(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def add(self, uuid, deleted=False, cell=None):
-        """As its mapping says; cell 0 is that of those Nova gave up."""
+        """Its mapping names the cell; cell 0 has servers that Nova gave up."""
         return types.SimpleNamespace(
             instance_uuid=uuid, queued_for_delete=deleted,
             cell_mapping=cell and types.SimpleNamespace(

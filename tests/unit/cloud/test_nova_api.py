@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's API shows of a server."""
+"""Tests of the client of Nova's API."""
 
 import types
 import unittest

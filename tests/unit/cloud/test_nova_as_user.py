@@ -60,7 +60,7 @@ class TestGroups(unittest.TestCase):
 class TestSecrets(unittest.TestCase):
 
     def test_are_not_logged(self):
-        """Those of the body, and the password in Nova's answer."""
+        """Secrets of the body, and the password in Nova's answer."""
         requests_session = mock.Mock()
         response = requests_session.request.return_value
         response.configure_mock(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers have devices that can be used once only."""
+"""Tests of servers with one-time devices."""
 
 import datetime
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from tests import instances as builders
 
 
 class Flavor(dict):
-    """As an object of Nova tells whether it has its extra specs."""
+    """Stands for an object of Nova with loaded extra specs."""
 
     name = 'spot'
     vcpus = root_gb = 1

@@ -10,7 +10,7 @@ from nova_preempt.core.model import Request, RequestGroup
 
 
 class Asked:
-    """What is used of Nova's ResourceRequest."""
+    """Stands for the used part of Nova's ResourceRequest."""
 
     def __init__(self, *params):
         self._params = params

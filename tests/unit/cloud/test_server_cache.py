@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of a preemptible server."""
+"""Tests of the data that are read of preemptible servers."""
 
 from types import SimpleNamespace
 import unittest
@@ -8,7 +8,7 @@ from nova_preempt.cloud import server_cache
 
 
 class TestPinned(unittest.TestCase):
-    """Who holds parts of its host that a stopped server keeps."""
+    """Tests of servers that keep parts of their host when stopped."""
 
     def is_pinned(self, numa=None, pci=None, resources=None, **extra_specs):
         instance = SimpleNamespace(

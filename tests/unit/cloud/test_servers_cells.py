@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which servers may be looked at."""
+"""Tests of servers in cells that can or cannot be read."""
 
 import contextlib
 import datetime
@@ -125,7 +125,7 @@ class TestUnreadableCells(unittest.TestCase):
 
 
 class TestArchived(testtools.TestCase):
-    """What was deleted and archived is in no list of changes."""
+    """Servers deleted and archived are in no list of changes."""
 
     def setUp(self):
         super().setUp()

@@ -243,7 +243,7 @@ class TestChecks(testtools.TestCase):
         self.assertEqual({}, self.results())
 
     def test_threads_of_the_conductor_for_those_who_wait(self):
-        """As many may wait in each worker of the scheduler."""
+        """Each worker of the scheduler has the same limit."""
         self.set(workers=4, group='scheduler')
         self.set(workers=2, group='conductor')
         self.assert_found('Requests that wait', 'WARNING',

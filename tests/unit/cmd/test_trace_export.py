@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova has recorded, as a trace; as far as that needs no Nova."""
+"""Tests of the export of a trace that need no Nova."""
 
 import datetime
 import io

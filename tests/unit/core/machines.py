@@ -18,7 +18,7 @@ _EXAMPLES = 'NOVA_PREEMPT_MACHINE_EXAMPLES'
 
 
 class Outcome(enum.Enum):
-    """What happens to a call of a cloud that fails at will."""
+    """Result of a call in a cloud whose calls fail."""
 
     DONE = 'it is carried out at once'
     SLOW = 'it is accepted, and carried out later'

@@ -31,7 +31,7 @@ class TestPartialHour(unittest.TestCase):
     """Algorithm 4: the time since the last full billing period."""
 
     def test_003_a(self) -> None:
-        """Of 120, 119 and 61 minutes, the 120 are to be ended first."""
+        """The server of 120 minutes ends before those of 119 and 61."""
         found = [
             cost(costs.partial_hour, minutes * MINUTE)
             for minutes in (120, 119, 61)
@@ -49,7 +49,7 @@ class TestPartialHour(unittest.TestCase):
 
 
 class TestRepeats(unittest.TestCase):
-    """What earlier preemptions of the same server add."""
+    """Costs that earlier evictions of a server add."""
 
     def total(self, preemptions: int, repeat_cost_s: int = 3600) -> int:
         """Return the cost of a server that is up for ten minutes."""
@@ -98,7 +98,7 @@ class TestOthers(unittest.TestCase):
 
 
 class TestFloors(unittest.TestCase):
-    """What a server costs at least for a while."""
+    """Lower bounds of costs."""
 
     @support.LAW
     @hypothesis.given(

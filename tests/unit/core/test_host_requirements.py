@@ -20,7 +20,7 @@ SPOT = Candidate("a", {("h", "VCPU"): 4, ("g", "GPU"): 1}, 5)
 
 
 class TestOneProvider(unittest.TestCase):
-    """What the host's own provider has is looked for there alone."""
+    """Resources of the host's own provider are taken only there."""
 
     request = Request.of({"VCPU": 2})
 
@@ -81,7 +81,7 @@ class TestOneProvider(unittest.TestCase):
 
 
 class TestTree(unittest.TestCase):
-    """What it has not is looked for in all of the tree."""
+    """Other resources are taken from the whole tree."""
 
     request = Request((RequestGroup(
         {"VCPU": 1}), RequestGroup({"GPU": 1}, "1")))

@@ -30,7 +30,7 @@ class TestAscending(unittest.TestCase):
         )
 
     def test_stops_at_the_best(self) -> None:
-        """Who takes the first only pays for what might have been it."""
+        """The first item costs only the evaluation of its competitors."""
         asked = []
 
         def exact(item: int) -> tuple[tuple[int], str]:
@@ -113,7 +113,8 @@ class TestAscending(unittest.TestCase):
         self.assertEqual([0, 0, 2, 3, 4], asked)
 
     def test_the_turn_of_the_others_is_that_of_the_first(self) -> None:
-        """One that is far later than was promised brings no others along."""
+        """An item far above its bound does not cause others to be evaluated.
+        """
         asked = []
 
         def bound(item: int) -> tuple[int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How requests have fared, on SQLite and what else OS_TEST_DATABASES names."""
+"""Tests of request histories, on SQLite and OS_TEST_DATABASES."""
 
 import datetime
 import os

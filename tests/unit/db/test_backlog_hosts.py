@@ -89,8 +89,8 @@ class TestSQLite(test_backlog_store.TestSQLite):
         self.replace(p=turn, q=dataclasses.replace(turn, hosts=frozenset()))
         self.replace(p=turn)
 
-    def test_of_who_was_asked_twice(self):
-        """As where a connection was lost."""
+    def test_a_repeated_replacement_changes_nothing(self):
+        """As after a lost connection."""
         turn = kept_host_turns.ProjectTurn(NOW, NOW)
         for _time in range(2):
             backlog_hosts.replace_turns(self.db, {}, {'p': turn})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read of changes is what is there, in each kind of database."""
+"""Tests of the change log, on each kind of database."""
 
 import concurrent.futures
 import contextlib
@@ -121,7 +121,7 @@ class World:
                 < process.generation() - one % 3))
 
     def keep(self, process, one, two):
-        """What a replica has of the database."""
+        """Keep the present rows as those of a replica."""
         with self.db.reader() as session:
             self.backup = [(table, [dict(row) for row in session.execute(
                 sa.select(*table.__table__.c)).mappings()])
@@ -147,7 +147,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.world = World(self.db)
 
     def check(self, world):
-        """Who has read before knows what one knows who reads it all."""
+        """An incremental reading agrees with a full one."""
         fresh = world.process()
         for process in world.processes:
             self.assertEqual(fresh.calendar(), process.calendar())
@@ -246,7 +246,7 @@ class TestChanges(test_decisions.TestSQLite):
                     models.CalendarChange.generation)).scalars()))
 
     def test_a_counter_that_was_set_back(self):
-        """By hand, or by what restores some of the tables."""
+        """By hand, or by a partial restoration."""
         world = self.world
         for number in range(3):
             world.do('grant', number, 0)
@@ -258,7 +258,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.check(world)
 
     def test_a_change_that_is_not_in_the_log(self):
-        """Of a process of an older version, during an upgrade."""
+        """A process of an older version writes it during an upgrade."""
         world = self.world
         world.do('grant', 0, 0)
         self.check(world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a database that fails raises."""
+"""Tests of exceptions of a database that fails."""
 
 import tempfile
 import unittest
@@ -12,7 +12,7 @@ from tests.unit.db import test_decisions
 
 
 class TestExhaustedPool(unittest.TestCase):
-    """All connections are in use, as where the database hangs."""
+    """All connections are in use, as while the database hangs."""
 
     def test_it_is_an_error_of_the_database(self):
         directory = tempfile.TemporaryDirectory()

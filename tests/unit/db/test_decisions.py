@@ -67,7 +67,7 @@ class TestSQLite(unittest.TestCase):
         engine.dispose()
 
     def test_statuses_of_those_that_gave_way(self):
-        """By the last decision; not if it was taken back before."""
+        """The last decision counts, unless it was rolled back."""
         for number, (status, *victims) in enumerate((
                 (decisions.DONE, ('a', decisions.RESTORED),
                  ('b', decisions.SHELVED)),

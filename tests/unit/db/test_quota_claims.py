@@ -51,7 +51,7 @@ class TestSQLite(unittest.TestCase):
         engine.dispose()
 
     def seen(self, project_id='p'):
-        """What a request that comes now has to count."""
+        """Return what a request counts now."""
         ids, others = self.claims.claim(project_id, {'new': ONE})
         self.claims.release(ids)
         return {item.server_uuid: core.ServerSize(
@@ -91,7 +91,7 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual({}, self.seen())
 
     def test_two_schedulers_and_many_threads(self):
-        """As many as the limit lets in, never more, and not fewer."""
+        """Exactly as many as the limit allows."""
         limit, threads, rounds = 5, 6, 4
         nova = FakeNova()
         schedulers = [Scheduler(test_decisions.make_database(self.path), nova,
@@ -114,7 +114,7 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual(limit, len(nova.servers('p')))
 
     def test_resizes_in_two_schedulers(self):
-        """Of what grows at the same time the limit lets a part in."""
+        """The limit allows a part of simultaneous resizes."""
         nova = FakeNova()
         grows = [f's{number}' for number in range(8)]
         for uuid in grows:

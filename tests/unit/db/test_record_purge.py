@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a purge finds and deletes, on the databases of test_decisions."""
+"""Tests of a purge, on the databases of test_decisions."""
 
 import datetime
 import os

@@ -32,7 +32,7 @@ def asked(uuid, **changes):
 
 
 def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
-    """What finds the earliest time on these hosts."""
+    """Return a function that finds the earliest time on these hosts."""
     def choose(calendar):
         return core.find(
             [core.ReservableHost(host, calendar.busy.get(host, ()))
@@ -51,7 +51,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.mine = self.make()
 
     def make(self):
-        """What another process would have."""
+        """Return the store of another process."""
         return reservations.Reservations(self.db, lambda: self.now)
 
     def grant(self, uuid, hosts=('h1',), after=datetime.timedelta(0),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which failures of a transaction are tried again."""
+"""Tests of failures of a transaction that are retried."""
 
 import sqlite3
 import unittest
@@ -13,7 +13,7 @@ from nova_preempt.db import transaction_retries
 class TestRetried(unittest.TestCase):
 
     def fail(self, exc):
-        """How often it was tried, where it fails once."""
+        """Return how often a transaction that fails once is tried."""
         tries = []
 
         @transaction_retries.retried

@@ -51,7 +51,7 @@ def read_ini(path):
 
 
 class PhasesTestCase(unittest.TestCase):
-    """One directory in which DevStack is at work.
+    """A directory in which DevStack runs.
 
     :cvar devstack_dir: a checkout of DevStack; '' is the stand-in
     """
@@ -112,7 +112,7 @@ class PhasesTestCase(unittest.TestCase):
         return read_ini(path or self.nova_conf).get(section, option)
 
     def command(self, service):
-        """What the unit of a service starts."""
+        """Return the command of a service's unit."""
         return self.value('Service', 'ExecStart', self.unit(service))
 
     def unit(self, service):
@@ -123,7 +123,7 @@ class PhasesTestCase(unittest.TestCase):
                       for path in (self.root / 'units').iterdir())
 
     def files(self):
-        """What the plugin has a part in."""
+        """Return the texts of the files that the plugin changes."""
         return {str(path.relative_to(self.root)): path.read_text()
                 for pattern in OURS for path in self.root.glob(pattern)}
 
@@ -364,7 +364,7 @@ class TestPhasesOfDevStack(TestPhases):
 
 
 class TestScripts(unittest.TestCase):
-    """What make lint asks as well, where the linters are installed."""
+    """Checks of make lint, if the linters are installed."""
 
     def check(self, program, *arguments):
         found = shutil.which(program, path=os.pathsep.join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo says of hosts, requests and outcomes."""
+"""Tests of the report of hosts, requests and outcomes."""
 
 import testtools
 

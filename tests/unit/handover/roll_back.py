@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of roll-backs share."""
+"""Base classes of tests of roll-backs."""
 
 import dataclasses
 import types
@@ -16,7 +16,7 @@ SIZE = {'VCPU': 1}
 
 
 class FakePlacement:
-    """One provider, "rp", with so many VCPUs."""
+    """Placement with one provider, "rp", that has a number of VCPUs."""
 
     def __init__(self, capacity):
         self.capacity = capacity
@@ -130,7 +130,7 @@ class RollBackTestCase(unittest.TestCase):
 
     def roll_back(self, record=None, later=(), status=db_decisions.CLAIMED,
                   victims=db_decisions.ENDING, operation='create', **values):
-        """What becomes of the victims: {uuid: status}.
+        """Return the statuses of the victims: {uuid: status}.
 
         :param later: statuses of later decisions
         :param status: of the decision

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of claims once their victims have ended."""
+"""Tests of claims after the end of their victims."""
 
 import tempfile
 import types

@@ -247,7 +247,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assert_space(held=0, a=0, b=1)
 
     def test_offloaded_and_on_its_way_back(self):
-        """What it has is what it has claimed to return."""
+        """Its allocation is the one that it claimed for the unshelve."""
         self.placement = FakePlacement(3)
         self.placement.give('held', 2)
         self.placement.give('a', 1)
@@ -335,7 +335,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assert_not_yet()
 
     def test_resized_on_the_same_host_meanwhile(self):
-        """What Nova has claimed for that is not overwritten."""
+        """The claim of Nova is not overwritten."""
         self.placement = FakePlacement(4)
         self.placement.give('held', 2)
         self.placement.give('a', 2)
@@ -372,7 +372,7 @@ class TestRollBack(roll_back.RollBackTestCase):
 
 
 class TestRepair(roll_back.RollBackTestCase):
-    """What is told and recorded of a decision that is repaired."""
+    """Tests of logs and records of a repaired decision."""
 
     def repair(self, **leases):
         """The lines that are logged."""

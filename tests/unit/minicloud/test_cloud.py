@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a cloud that could not be started."""
+"""Tests of a cloud that could not be started."""
 
 import errno
 import pathlib
@@ -34,7 +34,7 @@ class TestUp(CloudTestCase):
         cloud.up(self.layout, say or self.said.append)
 
     def test_a_port_that_is_taken(self):
-        """What the message says can be done then."""
+        """The remedy that the message names."""
         with socket.create_server((layouts.ADDRESS, 0)) as taken:
             self.layout = layouts.Layout(
                 self.layout.directory, self.layout.venv,

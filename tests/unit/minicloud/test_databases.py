@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the small cloud leaves of a MariaDB that is not its own."""
+"""Tests of changes to a MariaDB that others use."""
 
 import contextlib
 import io
@@ -10,7 +10,7 @@ from minicloud.inside import databases
 
 
 class Server:
-    """As much of a MariaDB, its connection and its cursor as is asked for."""
+    """Stands for a MariaDB, its connection and its cursor."""
 
     def __init__(self, max_connections):
         self.max_connections = max_connections

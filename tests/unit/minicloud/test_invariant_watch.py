@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of the answers of verify under load."""
+"""Tests of the reading of verify under load."""
 
 import json
 import time

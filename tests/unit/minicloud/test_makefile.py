@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What "make cloud-up" would do."""
+"""Tests of "make cloud-up"."""
 
 import os
 import pathlib

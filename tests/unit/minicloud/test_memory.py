@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of how processes grew."""
+"""Tests of the report of memory growth."""
 
 import unittest
 

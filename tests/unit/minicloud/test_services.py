@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the services of the small cloud are started."""
+"""Tests of the commands of the services."""
 
 import pathlib
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova asks the network API about servers without a network."""
+"""Tests of the stub of the network API."""
 
 import unittest
 

@@ -122,7 +122,7 @@ class PowerTestCase(testtools.TestCase):
 
 
 def power_off(driver, host):
-    """As the engine does with one that stays empty."""
+    """Power off a host as the engine does, hard if necessary."""
     try:
         driver.shut_down(host)
     except power_errors.PowerError as exc:

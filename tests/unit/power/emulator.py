@@ -73,7 +73,7 @@ class Emulator:
         self._directory.cleanup()
 
     def state(self, name):
-        """What the service says, without a line of ours between."""
+        """Return the raw answer of the service."""
         return self._get(self.paths[name])['PowerState']
 
     def _get(self, path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted of the cloud."""
+"""Tests of samples of the cloud."""
 
 import datetime
 from unittest import mock

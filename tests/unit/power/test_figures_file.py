@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts deliver and draw, written by hand."""
+"""Tests of the file of figures."""
 
 import pathlib
 

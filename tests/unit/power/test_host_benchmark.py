@@ -257,7 +257,7 @@ class TestCommand(base.PowerTestCase):
                       self.run_command('--report', code=1))
 
     def make_api(self):
-        """One that says which versions it has."""
+        """A server that lists its versions."""
         site = base.Site()
         site.answers['GET', '/'] = lambda request: {'versions': [{
             'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is a reading, and which source it is of."""
+"""Tests of readings and their sources."""
 
 import datetime
 import math

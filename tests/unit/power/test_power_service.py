@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine gets, by configuration."""
+"""Tests of power control in the engine, by configuration."""
 
 from unittest import mock
 

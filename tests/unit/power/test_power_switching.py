@@ -282,7 +282,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual([], self.world.calls)
 
     def test_an_operator_disables_it_as_we_do(self):
-        """What was read of it is a moment old."""
+        """The reading of the host is outdated."""
         self.switcher.put_to_sleep('a', 'why')
         read = self.world.read()
         self.world.change('a', disabled=True, disabled_reason='mine')
@@ -480,7 +480,7 @@ class TestLaws(world.WorldTestCase):
     @hypothesis.settings(max_examples=60)
     @hypothesis.given(EVENTS)
     def test_never_in_the_way(self, events):
-        """What must not happen is asserted by the World itself.
+        """The World itself asserts the invariants.
 
         In the end, with nobody in the way, it is on and open again.
         """

@@ -75,7 +75,7 @@ class SourceTestCase(base.PowerTestCase):
 
 
 class Faults:
-    """What each source does when its server fails."""
+    """Tests of each source with a failing server."""
 
     def test_nobody_listens(self):
         self.set_url(self.nobody())

@@ -38,7 +38,7 @@ LEAD_S = 900
 
 
 class Events:
-    """What was told, as [(event, status, how late)]."""
+    """Notifications, as [(event, status, how late)]."""
 
     def __init__(self):
         self.told = []
@@ -308,7 +308,7 @@ class Cloud:
                      lambda uuid=server.uuid: self.servers.pop(uuid, None))
 
     def process(self, **options):
-        """What stands in for a handover.service_context.Process."""
+        """Return a stand-in of a handover.service_context.Process."""
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
@@ -319,7 +319,7 @@ class Cloud:
                 tzinfo=datetime.timezone.utc))
 
     def known(self):
-        """What stands in for a handover.service_context.ClusterState."""
+        """Return a stand-in of a handover.service_context.ClusterState."""
         view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))

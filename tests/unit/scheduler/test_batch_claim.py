@@ -57,7 +57,7 @@ class TestBatchClaim(unittest.TestCase):
         self.claims = []
 
     def schedule(self, error=None, changed=lambda number, states: states):
-        """What Nova does; the hosts of the servers.
+        """Schedule as Nova does; return the hosts of the servers.
 
         :param error: what happens before the last server is claimed
         :param changed: what its filters leave for a server
@@ -150,7 +150,7 @@ class TestBatchClaim(unittest.TestCase):
             self.assertIn(f'Server {uuid} may have', ''.join(logs.output))
 
     def test_the_filters_change_their_mind(self):
-        """Of the first server, once it is there: the others go elsewhere."""
+        """Once the first server is on a host, the others use other hosts."""
         found = self.schedule(
             changed=lambda number, states: states[:1] if number else states)
         self.assertEqual({'1': 'b', '2': 'c', '3': 'c'}, found)

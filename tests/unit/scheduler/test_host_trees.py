@@ -21,7 +21,7 @@ def server(uuid, cell_uuid='c1'):
 
 
 def instance(uuid):
-    """One with a device for a request, and one that nobody asked for."""
+    """A server with a requested device, and one with another device."""
     return types.SimpleNamespace(
         uuid=uuid,
         pci_devices=[types.SimpleNamespace(request_id=name, of=uuid)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is answered to the questions of a decision."""
+"""Tests of the cloud port for Nova."""
 
 import threading
 import unittest
@@ -47,7 +47,7 @@ class TestUnanswered(NovaCloudTestCase):
 class TestMayWait(NovaCloudTestCase):
 
     def test_before_anything_is_read(self):
-        """Who only counts what would fit reads servers in its own way."""
+        """A query that only counts reads servers in another way."""
         self.assertTrue(self.cloud.may_wait(80))
         self.assertFalse(self.cloud.may_wait(81))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts take preemptible servers, and which preempt."""
+"""Tests of the hosts for preemptible servers and for preemption."""
 
 import types
 import unittest
@@ -63,8 +63,7 @@ class TestPreemptibleFilter(unittest.TestCase):
             self.passes(spec_obj, None, 'false', False)])
 
     @hypothesis.given(HOSTS, st.booleans(), st.booleans())
-    def test_all_at_once_is_each_by_itself(self, values, preemptible,
-                                           rebuild):
+    def test_all_at_once_is_each_by_itself(self, values, preemptible, rebuild):
         hosts = [make_host(*value) for value in values]
         spec_obj = make_spec(preemptible=preemptible, rebuild=rebuild)
         expected = list(filters.BaseHostFilter.filter_all(

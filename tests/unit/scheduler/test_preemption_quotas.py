@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is admitted, by the two quotas."""
+"""Tests of the quotas of preemptible and normal servers."""
 
 import dataclasses
 import itertools
@@ -31,7 +31,7 @@ def server(*sizes, busy=False):
 
 
 class FakeServers:
-    """What Nova has recorded, as {uuid: Server} and a set of uuids."""
+    """Records of Nova: {uuid: Server} and a set of uuids."""
 
     def __init__(self):
         self.in_cells = {}
@@ -45,7 +45,7 @@ class FakeServers:
 
 
 class FakeClaims:
-    """What db.quota_claims.QuotaClaims does, for one project."""
+    """Does what db.quota_claims.QuotaClaims does, for one project."""
 
     def __init__(self):
         self.claims = []
@@ -175,7 +175,7 @@ class TestOptions(QuotasTestCase):
 
 
 class TestAllocationProject(unittest.TestCase):
-    """What Nova's quota does not see is bounded, or refused."""
+    """Use that Nova's quota does not see is limited or refused."""
 
     def check(self, **values):
         conf = cfg.ConfigOpts()

@@ -17,7 +17,7 @@ REQUEST = {'allocations': {'rp': {'resources': {'VCPU': 1}}}}
 
 
 class Headroom:
-    """One that lets nobody claim, or everybody."""
+    """Cycle that refuses or allows each claim."""
 
     is_open = False
 
@@ -26,7 +26,7 @@ class Headroom:
 
 
 class Resources:
-    """What one server of a request asks for, anywhere."""
+    """Resources of one server of a request, on any host."""
 
     in_tree = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much time a request has left, and how many requests may wait."""
+"""Tests of deadlines and of the limit of waiting requests."""
 
 import threading
 import unittest

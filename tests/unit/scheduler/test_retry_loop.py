@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is tried again, and until when."""
+"""Tests of the retries of a request."""
 
 import types
 import unittest
@@ -23,7 +23,7 @@ TIMES = poll_timing.TimeBudget(whole_s=100, end_s=20)
 
 
 class Cycle:
-    """One that can be entered, and knows nothing."""
+    """Context that can be entered and has no state."""
 
     refusal = ''
     decision = types.SimpleNamespace(why=refusals.Reason.REQUEST)
@@ -208,7 +208,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
             str(caught.exception))
 
     def test_no_preemptible_server_is_left(self):
-        """As of Nova where there never was one."""
+        """The reason is that of Nova without victims."""
         for had_any, text in (
                 (False, 'No valid host was found. '),
                 (True, ('No valid host was found. Preemption could not help: '

@@ -16,7 +16,7 @@ class TestSelectionLock(unittest.TestCase):
             10, lambda: self.now, self.wait)
 
     def wait(self, condition, seconds):
-        """What happens while somebody waits, or time passes."""
+        """Run the next function of the test, or let time pass."""
         self.waited.append(seconds)
         if self.meanwhile:
             self.meanwhile.pop(0)()

@@ -61,7 +61,8 @@ class TestWeighers(unittest.TestCase):
         st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
         min_size=2, max_size=6))
     def test_weights_are_those_of_each_host(self, values):
-        """As Nova has them of weighers that weigh each host by itself."""
+        """Return the weights that Nova computes for weighers of single hosts.
+        """
         class Each:
             weigh_objects = nova_base.BaseWeigher.weigh_objects
 

@@ -36,7 +36,7 @@ class SdkTestCase(listening.ListeningTestCase):
         self.addCleanup(timer.join)
 
     def raised(self, error, do, *arguments, **values):
-        """What it says."""
+        """Return the message of an exception."""
         with self.assertRaises(error) as caught:
             do(*arguments, **values)
         return str(caught.exception)

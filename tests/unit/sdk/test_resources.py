@@ -44,7 +44,7 @@ RESOURCES = (
 
 
 def members(schema):
-    """Those of the resource in an answer."""
+    """Return the members of the resource in an answer."""
     schema, = ([schema] if len(schema['properties']) > 1
                else schema['properties'].values())
     return set(schema.get('items', schema)['properties'])

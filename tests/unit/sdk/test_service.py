@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the service is found, and which version of it."""
+"""Tests of the discovery of the service and its version."""
 
 import json
 from unittest import mock

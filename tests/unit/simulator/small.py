@@ -21,7 +21,7 @@ DELAYS = delays.Delays(**{
 
 
 def options(**values):
-    """Those of an operator; what the Policy knows goes there."""
+    """Return options of an operator; those of the Policy go there."""
     fields = {field.name
               for field in dataclasses.fields(preemption_policy.Policy)}
     of_policy = {name: values.pop(name) for name in list(values)

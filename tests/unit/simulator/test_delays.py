@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long things take."""
+"""Tests of delays."""
 
 import random
 import statistics

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens first."""
+"""Tests of the order of events."""
 
 import itertools
 import unittest

@@ -64,7 +64,7 @@ def figures(value, name=''):
 
 
 def changes(expected, found):
-    """What has changed, a line for each figure."""
+    """Return the changes, a line for each figure."""
     before, after = dict(figures(expected)), dict(figures(found))
     lines = []
     for name in sorted({*before, *after}):

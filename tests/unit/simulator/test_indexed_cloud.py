@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are worth a look, by what is kept in arrays."""
+"""Tests of the choice of hosts by arrays."""
 
 import unittest
 

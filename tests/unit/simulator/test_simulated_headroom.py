@@ -72,7 +72,7 @@ class TestHeadroom(unittest.TestCase):
                       notice=NoticeRule(1000)))
 
     def test_others_end_ahead_of_demand(self):
-        """As few as needed, the cheapest; n need not wait for anybody."""
+        """As few and cheap victims as possible; n need not wait."""
         self.assertEqual(
             ['0 placed p', '0 placed q', '10 active p', '10 active q',
              '15 placed n', '20 notice p', '25 active n', '52 deleted p'],
@@ -88,7 +88,7 @@ class TestHeadroom(unittest.TestCase):
              if line.endswith(' p')][2:])
 
     def test_it_is_read_every_so_often(self):
-        """What was freed shows once it is read anew."""
+        """Freed space shows with the next reading."""
         found = simulated(
             small.boot(0, 'p', 2, spot=True, for_s=10),
             small.boot(21, 'q', 2, spot=True), max_age_s=30)

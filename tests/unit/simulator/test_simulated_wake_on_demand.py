@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts wake in a simulation for a server that waits."""
+"""Tests of hosts that are woken for a waiting server in a simulation."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens in small clouds, second by second."""
+"""Tests of simulations of small clouds."""
 
 import itertools
 import random
@@ -411,8 +411,7 @@ class TestSeeds(unittest.TestCase):
 
 
 class TestIndex(unittest.TestCase):
-    """Which hosts the core is told of, and in which order, changes nothing
-    of what it decides."""
+    """Neither the selection nor the order of hosts changes a decision."""
 
     def test_all_hosts_in_any_order(self):
         preemptions = joins = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a request that nobody puts right."""
+"""Tests of inconsistent requests that are not repaired."""
 
 import datetime
 import unittest

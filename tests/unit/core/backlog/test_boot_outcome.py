@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Nova's answers are taken, and how time is."""
+"""Tests of the effects of Nova's answers and of time."""
 
 import datetime
 import unittest
@@ -87,7 +87,7 @@ class TestAnswered(unittest.TestCase):
              [item.state for item in verdict.boots]))
 
     def test_no_more_of_it(self):
-        """What runs goes on."""
+        """Running servers stay."""
         request = base.request(state=backlog_model.PARTLY_ACTIVE, count=2,
                                servers=base.servers(backlog_model.RUNNING))
         verdict = self.answered(Taken.NO, request, 'no such image')

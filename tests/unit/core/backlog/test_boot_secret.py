@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is put on hosts that were chosen."""
+"""Tests of the secret by which hosts are chosen for a boot."""
 
 import dataclasses
 import unittest

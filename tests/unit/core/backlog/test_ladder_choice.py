@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flavor of a ladder a request gets."""
+"""Tests of the choice of a flavor in a ladder."""
 
 import dataclasses
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which request is next."""
+"""Tests of the order of requests."""
 
 import unittest
 

@@ -82,7 +82,7 @@ class TestReservedHosts(unittest.TestCase):
                         'r1', start_s, 9999, 'A'))).starts), changes)
 
     def test_nobody_knows(self):
-        """What cannot be read lets nobody in, as in nova-scheduler."""
+        """Unreadable leases admit no request, as in the scheduler."""
         view = leases.LeaseView(None, False, False, 0)
         self.assertEqual((), decide(
             [base.request('a')], [host('A', 1)],
@@ -97,7 +97,7 @@ class TestReservedHosts(unittest.TestCase):
         self.assertEqual((('a',), []), (found.held, starts(found)))
 
     def test_has_no_idle_cores(self):
-        """Of a ladder the rung follows from what others may have."""
+        """The flavor of a ladder depends on the other requests."""
         rungs = tuple(base.alternative(str(number), VCPU=number)
                       for number in (5, 3))
         request = base.request(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the trust of a request has to last."""
+"""Tests of the lifetime of trusts."""
 
 import dataclasses
 import datetime
@@ -106,7 +106,7 @@ class TestExpiry(unittest.TestCase):
             for number in range(100)}))
 
     def test_is_another_one_for_each(self):
-        """Of 1,000, which are many more than are begun at once."""
+        """For 1,000 trusts, more than ever begin at the same time."""
         self.assertEqual(1000, len({
             trust_lifetime.expiry(str(uuid.UUID(int=number)))
             for number in range(1000)}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a request may still wait."""
+"""Tests of estimated waits."""
 
 import unittest
 

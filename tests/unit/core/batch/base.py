@@ -28,7 +28,7 @@ def host(name, *free, capacity=None, **more):
 
 
 def place(requests, hosts, monotonic=None, **options):
-    """By an exact score, if nothing else is said."""
+    """Place a batch, exactly by default."""
     options.setdefault('gap', 0)
     options.setdefault('time_limit_s', 60)
     return solver_choice.make(batch_model.Options(**options), monotonic).place(

@@ -38,7 +38,8 @@ def flavors(requests, rooms):
 class TestPlanner(unittest.TestCase):
 
     def test_room_is_made(self):
-        """One by one the first would be where the second has to be."""
+        """Placed one by one, the first would use the only host of the second.
+        """
         self.assertEqual(
             {'x': {'b': 1}, 'y': {'a': 1}},
             decide([base.request('x', vcpus(2)), base.request('y', vcpus(4))],
@@ -86,7 +87,7 @@ class TestPlanner(unittest.TestCase):
                        [host('a', 4)]), body)
 
     def test_parts_of_hosts(self):
-        """By their sums it fits; Nova, which looks at each, chooses."""
+        """It fits by sums; Nova, which checks each provider, chooses."""
         rooms = [
             host_capacity.HostCapacity(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
                                     parts=frozenset(['VGPU']))
@@ -103,7 +104,7 @@ class TestPlanner(unittest.TestCase):
         self.assertEqual('too_large', found.notes['x'].waits_for['code'])
 
     def test_victims_come_after(self):
-        """What is free is planned, what may be freed is not."""
+        """Free space is planned, reclaimable space is not."""
         self.assertEqual(
             {'x': {}, 'y': {'b': 1}},
             decide([base.request('x', vcpus(4)), base.request('y')],
@@ -124,7 +125,7 @@ class TestPlanner(unittest.TestCase):
                      base.request('y', vcpus(4)), base.request('z')], rooms))
 
     def test_more_than_can_be_counted(self):
-        """Of what no host has there is nothing to be planned."""
+        """A class that no host has is not planned."""
         self.assertEqual(
             {'y': {'a': 1}},
             decide([base.request('x', vcpus(2 ** 70), count=9),
@@ -151,7 +152,7 @@ class TestPlanner(unittest.TestCase):
         self.assertEqual({}, decide(requests, [host('a', 3), host('b', 3)]))
 
     def test_no_fewer_start(self):
-        """Of the first in order, than one by one."""
+        """No fewer of the first requests than one by one."""
         chance = random.Random(7)
         for _ in range(20):
             requests = [

@@ -30,7 +30,7 @@ class TestCuts(unittest.TestCase):
             self.assertEqual((0, 0), (rows.shape[0], len(right)))
 
     def test_servers_that_fit_stay(self):
-        """Of all whole numbers that fit none is cut off; what was is."""
+        """No whole solution is cut off, but the fractional one is."""
         chance = random.Random(3)
         several = 0
         for _ in range(300):

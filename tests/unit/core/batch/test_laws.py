@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of any batch."""
+"""Laws of batches."""
 
 import unittest
 
@@ -34,7 +34,7 @@ def batches(draw, most=6, hosts=3):
 
 
 def score_of(name, request, host, hosts):
-    """As the paper has it, with shares of the largest machine."""
+    """Return the published score, with shares of the largest machine."""
     if name == batch_model.WEIGHTS:
         return host.weight
     total = 0
@@ -48,7 +48,7 @@ def score_of(name, request, host, hosts):
 
 
 def best(requests, hosts, name):
-    """Of all placements the best, as (who is placed, score)."""
+    """Return the best of all placements, as (placed requests, score)."""
     by_name = {host.name: host for host in hosts}
 
     def key(chosen):
@@ -111,7 +111,7 @@ class TestLaws(unittest.TestCase):
     @settings(max_examples=60)
     @given(batches(9, 4))
     def test_no_move_is_better(self, batch):
-        """Of a single server, or of one that was left out."""
+        """No move of a single server, placed or not, is better."""
         requests, hosts = batch
         found = base.place(requests, hosts)
         by_name = {host.name: host for host in hosts}

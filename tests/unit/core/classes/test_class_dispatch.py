@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One pass over requests that wait."""
+"""Tests of a pass over waiting requests."""
 
 from __future__ import annotations
 

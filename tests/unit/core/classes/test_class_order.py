@@ -46,7 +46,7 @@ def requests(draw: st.DrawFn, classes: Classes) -> list[WaitingRequest]:
 
 
 def one_by_one(classes: Classes, waiting: list[WaitingRequest]) -> list[str]:
-    """By what the table says of each of them."""
+    """Return the order by the standing of each request."""
 
     def key(item: WaitingRequest) -> tuple[object, ...]:
         if item.rank < 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an operator may write of classes, and what is said of the rest."""
+"""Tests of class definitions and their errors."""
 
 from __future__ import annotations
 

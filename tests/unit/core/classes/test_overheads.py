@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How long it takes to get back to a host."""
+"""Tests of the time to get back to a host."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def flows(
 
 
 def preference(criterion: Criterion, difference: int) -> Fraction:
-    """As the definition has it."""
+    """Return the flows by their definition."""
     part = Fraction(difference, criterion.preference)
     return min(Fraction(1), max(Fraction(0), part))
 
@@ -267,7 +267,7 @@ class TestOrder(unittest.TestCase):
 def serve(
     waiting: Criterion, arrivals: list[tuple[int, ...]], length: int
 ) -> list[int]:
-    """One comes and one is served each second; return who, by number.
+    """Add and serve a request each second; return the served numbers.
 
     :param length: how many wait all the time; the first is the poorest
     """

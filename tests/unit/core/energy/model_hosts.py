@@ -14,7 +14,7 @@ UP_S = 60
 
 @dataclasses.dataclass
 class Sighting:
-    """What a process remembers of a host while its state lasts."""
+    """Memory of a process about a host while its state lasts."""
 
     state: str
     since_us: int

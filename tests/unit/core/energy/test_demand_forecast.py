@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many hosts will be needed."""
+"""Tests of forecasts of the number of hosts."""
 
 import importlib.metadata
 import unittest
@@ -18,7 +18,7 @@ FORECASTS = (demand_forecast.ewma, demand_forecast.max_window,
 
 
 def steps(*busy, step_s=300):
-    """One load a step, the last one now."""
+    """Return a load for each step, the last one now."""
     return [demand_forecast.Load(NOW_S - step_s * ago, number)
             for ago, number in zip(range(len(busy) - 1, -1, -1), busy,
                                    strict=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts do most with a watt."""
+"""Tests of the ranking by efficiency."""
 
 import unittest
 
@@ -129,8 +129,8 @@ class TestFillUnknown(unittest.TestCase):
     @LAW
     @hypothesis.given(st.lists(st.none() | st.floats(-1e15, 1e15)),
                       st.booleans())
-    def test_the_known_stay_and_the_unknown_find_their_place(
-            self, values, last):
+    def test_the_known_stay_and_the_unknown_find_their_place(self, values,
+                                                             last):
         filled = efficiency_ranking.fill_unknown(values, last=last)
         known = [value for value in values if value is not None]
         self.assertEqual(len(values), len(filled))

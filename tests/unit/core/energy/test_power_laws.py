@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for whatever is powered on and off."""
+"""Laws of powering hosts on and off."""
 
 import dataclasses
 import itertools
@@ -175,8 +175,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
-    def test_as_many_are_spare_as_there_may_be(self, cloud, forecast,
-                                               policy):
+    def test_as_many_are_spare_as_there_may_be(self, cloud, forecast, policy):
         policy = dataclasses.replace(policy, max_wakes=None)
         after = on_after(cloud, power_plan.decide(cloud, forecast, policy))
         could = [host for host in cloud if host.on or not host.excluded]
@@ -200,8 +199,8 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
-    def test_the_reserved_wake_first_then_the_most_efficient(
-            self, cloud, forecast, policy):
+    def test_the_reserved_wake_first_then_the_most_efficient(self, cloud,
+                                                             forecast, policy):
         """Where no aggregate asks, and nobody is due."""
         cloud = [dataclasses.replace(host, due=False) for host in cloud]
         policy = dataclasses.replace(policy, minimum_of={})
@@ -225,7 +224,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
     def test_the_least_efficient_sleep_first(self, cloud, forecast, policy):
-        """Who stays on although it may sleep is not behind who does not."""
+        """A host that stays on ranks no lower than one that sleeps."""
         policy = dataclasses.replace(policy, minimum_of={})
         switches = power_plan.decide(cloud, forecast, policy)
         idle = [host.name for host in sorted(

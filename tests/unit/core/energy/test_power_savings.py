@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What powering hosts off saves, and what it costs."""
+"""Tests of the savings and costs of powering hosts off."""
 
 import unittest
 

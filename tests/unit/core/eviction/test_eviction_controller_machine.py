@@ -44,7 +44,7 @@ all_terms = st.fixed_dictionaries(dict.fromkeys(
 
 
 class EvictionMachine(machines.Machine):
-    """One decision at a time, and the servers that it evicts.
+    """Machine with one decision at a time and its victims.
 
     :ivar told_us: until when each victim was promised to be left alone
     :ivar asked: the first call for each victim, as recorded
@@ -153,7 +153,7 @@ class EvictionMachine(machines.Machine):
                 self.now_us += pause_s * SECOND
 
     def work(self):
-        """One round, as handover.terminator carries it out."""
+        """Carry out a round as handover.terminator does."""
         facts = {'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
                  'unwanted': {'d': self.draw(self.why, self.why, None)}}
         for _ in range(12):

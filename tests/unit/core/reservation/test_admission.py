@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What may be granted, changed and given up."""
+"""Tests of granting, changing and cancelling reservations."""
 
 import unittest
 

@@ -113,7 +113,7 @@ class TestWindow(unittest.TestCase):
 
 
 class TestRankings(unittest.TestCase):
-    """Of [100, 200) on these hosts, which come first."""
+    """Tests of the ranking of hosts for [100, 200)."""
 
     def best(self, ranking: str, *hosts: ReservableHost) -> str:
         """Return the names, best first."""
@@ -166,7 +166,7 @@ class TestRankings(unittest.TestCase):
 
 
 class TestMerged(unittest.TestCase):
-    """What intervals cover together."""
+    """Tests of the union of intervals."""
 
     def test_merged(self) -> None:
         for intervals, expected in (

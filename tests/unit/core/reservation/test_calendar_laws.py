@@ -41,7 +41,7 @@ def calendars(draw: st.DrawFn) -> list[ReservableHost]:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What find() is asked for."""
+    """Arguments of find()."""
 
     start_s: int
     end_s: int | None
@@ -208,7 +208,7 @@ class TestLaws(unittest.TestCase):
     def test_equal_requests_never_get_more_than_there_is(
         self, hosts: list[ReservableHost], request: Request, times: int
     ) -> None:
-        """One after the other, they fill the window and then end."""
+        """Consecutive reservations fill the window."""
         promised = 0
         starts = []
         free_s = sum(

@@ -98,7 +98,7 @@ class TestBrake(unittest.TestCase):
 
 @dataclasses.dataclass
 class View:
-    """What is down, as a test says."""
+    """Hosts that are down in a test."""
 
     held: str = ''
     number: int = 1

@@ -16,7 +16,7 @@ KINDS = {'o': drain_rules.Kind.OWN, 'r': drain_rules.Kind.OTHERS,
 
 
 def make(uuid, lead_s=100, **values):
-    """Of the kind that its name begins with."""
+    """Return a server of the kind that its name begins with."""
     return drain_rules.Server(uuid, kind=KINDS[uuid[0]], lead_s=lead_s,
                               **values)
 

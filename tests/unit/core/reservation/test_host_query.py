@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which hosts are meant: cases and laws."""
+"""Tests of host queries: cases and laws."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOST = {
 
 
 class TestMatches(unittest.TestCase):
-    """Of one host."""
+    """Properties of a host."""
 
     def test_hosts_that_are_meant(self) -> None:
         for query in (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What begins and ends when."""
+"""Tests of starts and ends."""
 
 import datetime
 import unittest
@@ -62,7 +62,7 @@ class TestStep(unittest.TestCase):
                         (at_s, found) for at_s, _ in expected)))
 
     def test_missed_steps(self):
-        """All is told at once, in order, and once."""
+        """All events are reported at once, in order, and once."""
         several = [reservation(uuid=f'r{number}', end_at=END + number * SECOND)
                    for number in range(3)]
         self.assertEqual(
@@ -79,7 +79,7 @@ class TestStep(unittest.TestCase):
             steps((3600, [starts, ends]))[0])
 
     def test_changed_meanwhile(self):
-        """What was to come of it is no more."""
+        """Its later events are cancelled."""
         early, late = (reservation(end_at=END + after * SECOND)
                        for after in (0, 60))
         self.assertEqual(

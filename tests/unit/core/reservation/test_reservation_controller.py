@@ -18,7 +18,7 @@ LEADS_S = (900, 180)
 
 
 def reservation(*hosts, quantity=None, ready=False):
-    """One of hosts, each (name, status)."""
+    """Return a reservation of hosts, each (name, status)."""
     start, end = reservation_model.from_s(START_S), reservation_model.from_s(
         2 * START_S)
     return reservation_model.Reservation(

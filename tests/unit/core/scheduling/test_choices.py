@@ -34,7 +34,7 @@ class TestCosts(unittest.TestCase):
     """Three servers of one slot and one of two, of different uptimes."""
 
     def choose(self, cost, billing_period_s=3600, **uptimes_s):
-        """Whom a server of two slots ends at this cost, and its sum."""
+        """Return the victims of a server of two slots, and their cost."""
         found = world.World()
         found.set(cost=cost, cost_options=CostOptions(billing_period_s))
         found.add('host1', slots(5), {}, {
@@ -83,7 +83,7 @@ class TestCosts(unittest.TestCase):
 class TestLeftAlone(unittest.TestCase):
 
     def choose(self, number, minimum_runtime_s=0, locks='admin', **servers):
-        """Whom a server of so many slots ends, None if it is nobody."""
+        """Return the victims of a server of some slots, None without any."""
         found = world.World()
         found.set(rules=eligibility.Rules(
             locks, minimum_runtime_s=minimum_runtime_s))
@@ -124,7 +124,7 @@ class TestLeftAlone(unittest.TestCase):
         self.assertEqual(sorted(late), self.choose(4, 100, **late))
 
     def test_stop_keeps_the_disk(self):
-        """What only its disk would make room for is not served."""
+        """A request that only its disk would help is not served."""
         found = world.World()
         found.set(actions=('stop',))
         found.add('host1', slots(2), {}, spots(a=(1, 1), b=(1, 1)))
@@ -204,7 +204,7 @@ class TestAlways(unittest.TestCase):
         self.world.add('host2', slots(3), SLOT, spots(c=(1, 1)))
 
     def test_the_same_where_victims_cost_more_than_room(self):
-        """One takes what is left, for the other somebody ends."""
+        """One server uses free space, for the other a victim is evicted."""
         for always in (False, True):
             self.setUp()
             self.world.set(always=always)
@@ -212,13 +212,13 @@ class TestAlways(unittest.TestCase):
                              self.world.placed(SLOT, 'n1', 'n2'))
 
     def test_several_at_once(self):
-        """Those that find room take it, and the others' victims are few."""
+        """Servers that fit use free space, and the others have few victims."""
         self.world.set(always=True)
         self.assertEqual([('host2', []), ('host2', ['c']), ('host1', ['a'])],
                          self.world.placed(SLOT, 'm1', 'm2', 'm3'))
 
     def test_cheap_victims_beat_a_poor_host_with_room(self):
-        """By the order in which the weighers see both, and only then."""
+        """By the order of the weighers."""
         self.world.weigh = lambda host, cost_us: host.name
         self.assertEqual([('host2', [])], self.world.placed(SLOT, 'n1'))
         self.setUp()

@@ -146,7 +146,7 @@ class Cloud(memory_cloud.MemoryCloud):
 
     def found(self, policy, asked, what_is_left,
               rank=preemption_policy.NORMAL):
-        """What is found for a request, plan by plan."""
+        """Return the plans for a request."""
         vcpus, memory_mb, protected = asked
         there = sorted(uuid for host in self.hosts.values()
                        for uuid in host.servers)
@@ -242,7 +242,7 @@ class TestFloors(unittest.TestCase):
                 cloud.found(policy, (vcpus, 0, 0), kept, rank))
 
     def promised(self, *names):
-        """One server of a class on each host, which has always run."""
+        """Each host has a server of a class, which has always run."""
         for number, name in enumerate(names):
             self.cloud.come((number, 8, 8, 3600 + 60 * number, 0))
             self.cloud.promise(name, 0)

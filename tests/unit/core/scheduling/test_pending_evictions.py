@@ -108,8 +108,7 @@ class TestJoin(unittest.TestCase):
            st.lists(st.integers(1, 3), max_size=3), st.randoms())
     def test_laws(self, found: list[tuple[int, int]], wanted: int, used: int,
                   others: list[int], random: object) -> None:
-        """What is joined suffices, nothing of it can be spared, any order.
-        """
+        """Joined evictions suffice, none can be spared, in any order."""
         used += sum(amount for amount, _ in found)
         ends: Ends = {str(number): (size(amount), notice_s)
                       for number, (amount, notice_s) in enumerate(found)}

@@ -45,7 +45,7 @@ def plan(*traits: str) -> Plan:
 
 
 class TestPlan(unittest.TestCase):
-    """Of a host that is a tree."""
+    """Tests of plans on a host with nested providers."""
 
     def test_the_rest_stays_the_victims(self) -> None:
         self.assertEqual(

@@ -139,7 +139,7 @@ class TestReading(UnansweredTestCase):
         self.assertEqual(['h'], self.read)
 
     def test_the_list_for_the_second_server(self):
-        """What is known of hosts serves it, and the third."""
+        """Known hosts serve the second server and the third."""
         hosts = self.order()
         self.cycle.claimed('h')
         self.cycle.cloud.listed = self.cannot_list
@@ -184,7 +184,7 @@ class TestClaiming(UnansweredTestCase):
         self.assertIsNotNone(self.cycle.confirm('l'))
 
     def test_after_others_took_long(self):
-        """What was planned is read all the same before it is claimed."""
+        """A planned host is read again before it is claimed."""
         self.order()
         self.cycle.silent.note('x', cloud_port.Unanswered('away',
                                                           cloud_port.READ_S))

@@ -48,7 +48,7 @@ MakeServer = Callable[[str, memory_cloud.MemoryHost], Server | None]
 
 
 class Answers(memory_cloud.MemoryCloudPort):
-    """As a World has it; may be changed."""
+    """A host of a World; may be changed."""
 
     _cloud: World
 

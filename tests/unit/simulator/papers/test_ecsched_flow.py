@@ -57,7 +57,7 @@ class TestPaper(unittest.TestCase):
         self.assertEqual(2_700_000, found.score)
 
     def test_001_c(self):
-        """As many as possible, though one alone would have a better place."""
+        """As many as possible, though one alone could be placed better."""
         requests = [base.request(0, 50, 50),
                     base.request(1, 5, 5, hosts=['m0'])]
         hosts = machines(((100, 100), (50, 50)))
@@ -76,7 +76,7 @@ class TestPaper(unittest.TestCase):
             self.assertEqual(round(2 * 0.25 * share * 10**6), found.score)
 
     def test_001_f(self):
-        """Those that have to be together are on one machine."""
+        """Containers of an affinity group share a machine."""
         requests = [base.request(number, 40, together='g')
                     for number in (0, 1)]
         placers = [ecsched_flow.placer(batch_model.DP).place] + [
@@ -91,7 +91,7 @@ class TestPaper(unittest.TestCase):
             self.assertEqual(('r0', 'r1'), found.unplaced)
 
     def test_rounds(self):
-        """One on a machine in each, and no more rounds than said."""
+        """A round places one container a machine; rounds are limited."""
         requests = [base.request(number, 10) for number in range(9)]
         for rounds, placed in ((1, 2), (3, 5), (20, 7)):
             found = ecsched_flow.placer(batch_model.ML, rounds).place(
@@ -105,7 +105,7 @@ class TestPaper(unittest.TestCase):
 class TestAssign(unittest.TestCase):
 
     def test_best_of_all(self):
-        """Who is placed goes by the order, then the sum is the largest."""
+        """Earlier containers are placed first; then the sum is the largest."""
         chance = random.Random(1)
         for _ in range(300):
             scores = np.array([

@@ -69,7 +69,7 @@ class TestQos(unittest.TestCase):
                          len(workload.arrivals))
 
     def test_the_peak(self):
-        """What ends makes room for what comes then."""
+        """A server that ends frees space for the next."""
         self.assertEqual({'CPU': 7, 'MEMORY': 2}, generator.peak(
             (begin, end, {'CPU': cpu, 'MEMORY': 1})
             for begin, end, cpu in ((0, 10, 3), (5, 15, 2), (10, 15, 5))))
@@ -218,7 +218,7 @@ class TestClimate(unittest.TestCase):
         self.assertEqual({0.0, 16.0}, set(site.cores('hosts reserved')))
 
     def test_what_hosts_draw(self):
-        """Those that are reserved as in use, the others as idle."""
+        """Reserved hosts draw power as in use, others as idle."""
         *_, site = self.simulate(self.lease(10, 10), 3, is_switching=False)
         (_, *most), *rest = sorted(climate._KINDS, reverse=True)
         drawn_wh = sum(idle for _, _, idle in climate._KINDS) * 24 + sum(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which containers start next, on which hosts, with how many cores."""
+"""Tests of the choice of containers, their hosts and their cores."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class TestStored(unittest.TestCase):
                                  'run "make reproduced"')
 
     def test_sla(self):
-        """All of it, since it is quick."""
+        """The whole evaluation, since it is quick."""
         found = sla.run(1, 1, time.process_time)
         self.check('sla', found.figures)
         self.assertEqual(stored('sla').splitlines(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the traces of others say, in samples that we have made."""
+"""Tests of formats of published traces, with samples of our own."""
 
 import contextlib
 import gzip
