@@ -52,6 +52,6 @@ def order_options(options, claims=None):
             weights[name] = int(text)
         except ValueError:
             raise ValueError(
-                f'[backlog]priority_weights has {text!r} for {name}, which '
-                'is no whole number') from None
+                f'[backlog]priority_weights has {text!r} for {name}; it must '
+                'be an integer') from None
     return queue_order.Options(weights, options.patience_s, claims)

@@ -72,7 +72,7 @@ class RequestIntake:
         """
         if not self._options.enabled:
             raise exceptions.BacklogDisabled(
-                'The backlog is off: [backlog]enabled is false.')
+                'The backlog is disabled: [backlog]enabled is false.')
         self._check_limit(context.project_id)
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
@@ -83,7 +83,8 @@ class RequestIntake:
             request = dataclasses.replace(request, **trust)
             if not backlog_store.create(self._db, request, begun=True,
                                         sealed=sealed):
-                raise exceptions.NoAnswer('Making a trust took too long.')
+                raise exceptions.NoAnswer(
+                    'The creation of a trust in Keystone took too long.')
             # NOTE: again, as simultaneous requests count, too.
             self._check_limit(context.project_id, own=1)
         except BaseException:
@@ -118,7 +119,7 @@ class RequestIntake:
                 of = (backlog_model.WAITING,)
             if values.get('not_before', request.not_before) != (
                     request.not_before):
-                request_parser.require_unstarted(request, 'when it may start')
+                request_parser.require_unstarted(request, 'not_before')
                 of = (backlog_model.WAITING,)
         renewal = None
         changed = dataclasses.replace(request, **values)
@@ -128,7 +129,7 @@ class RequestIntake:
         if not backlog_store.change(self._db, request.uuid, of, self._now(),
                                     renewal, **values):
             raise exceptions.WrongState(
-                f'Request {request.uuid} has changed meanwhile.')
+                f'Request {request.uuid} was changed by another call.')
         return backlog_store.get(self._db, request.uuid)
 
     def cancel(self, request, ends_servers=False):
@@ -154,7 +155,7 @@ class RequestIntake:
                 return
             request = backlog_store.get(self._db, request.uuid)
         raise exceptions.WrongState(
-            f'Request {request.uuid} changes all the time; try again.')
+            f'Request {request.uuid} was changed by other calls; try again.')
 
     def _end_trust(self, request):
         """Delete the trust, unless the engine needs it to clean up."""
@@ -228,13 +229,13 @@ class RequestIntake:
             with request_parser.naming_fields():
                 raise request_rules.InvalidRequest(
                     f'body.server.{next(iter(secrets))}',
-                    'it would have to be kept until servers start, and the '
-                    'operator has set no key to encrypt it with '
-                    '([backlog]secret_key_file)') from None
+                    'it cannot be stored, as the operator has not set '
+                    '[backlog]secret_key_file to encrypt it') from None
         except secret_encryption.BadKeys as exc:
             LOG.error('Secrets of a request cannot be encrypted: %s', exc)
             raise exceptions.NoAnswer(
-                'User data and passwords cannot be encrypted now.') from None
+                'User data and passwords cannot be encrypted now, as the key '
+                'file of the service is invalid.') from None
 
     def _classes_for(self, any_class):
         """Return the names of the classes that the caller may request."""
@@ -263,7 +264,7 @@ class RequestIntake:
         """Return the same of a ladder, by the priorities of the request."""
         if not self._options.ladders:
             raise request_rules.InvalidRequest(
-                'ladder', 'ladders are off: [backlog]ladders is false')
+                'ladder', 'ladders are disabled: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
         request_rules.check_ladder(wanted.ladder, priorities, {
             'flavors': wanted.flavors, 'count': wanted.count,
@@ -275,8 +276,8 @@ class RequestIntake:
                 request_rules.starts_from_volume(server)), priorities)
         if not found:
             raise request_rules.InvalidRequest(
-                'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
-                'the requested reputation')
+                'ladder', f'{wanted.ladder!r} has no flavor for the '
+                'reputation in priorities')
         self._check_body(wanted, found[0].flavor_id)
         copies = ladder_choice.copies(priorities)
         return found, request_rules.ServerCounts(copies, copies)
@@ -292,7 +293,7 @@ class RequestIntake:
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
             raise request_rules.InvalidRequest('body.server.tags',
-                f'{len(tags)} are more than {boot_schema.MAX_TAGS}, the most')
+                f'{len(tags)} tags are more than {boot_schema.MAX_TAGS}')
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
@@ -316,8 +317,8 @@ class RequestIntake:
         except (nova_as_user.NotFound, nova_as_user.Refused) as exc:
             raise request_rules.InvalidRequest(field, str(exc)) from None
         except nova_api.NovaError as exc:
-            LOG.warning('Nova cannot be called for a request: %.300s', exc)
-            raise exceptions.NoAnswer('Nova cannot be called.') from None
+            LOG.warning('Nova did not answer for a new request: %.300s', exc)
+            raise exceptions.NoAnswer('Nova does not answer.') from None
 
     # -- trusts --------------------------------------------------------------
 
@@ -339,8 +340,8 @@ class RequestIntake:
             backlog_submissions.forget(self._db, uuid)
             raise exceptions.NoTrust(str(exc)) from None
         except keystone_trusts.KeystoneUnavailable as exc:
-            LOG.error('No trust can be made for a request: %s', exc)
-            raise exceptions.NoAnswer('Keystone cannot be called.') from None
+            LOG.error('No trust can be created for a request: %s', exc)
+            raise exceptions.NoAnswer('Keystone does not answer.') from None
         return begun, {'trust_id': trust_id,
                        'trust_until': latest and begun.expires_at}
 
@@ -349,9 +350,9 @@ class RequestIntake:
         if (context.user_id, context.project_id) != (
                 request.user_id, request.project_id):
             raise exceptions.NoTrust(
-                f'Request {request.uuid} can start servers in the name of '
-                f'its user until {request.trust_until}Z; only that user can '
-                'extend the time it waits.')
+                f'The trust of request {request.uuid} expires at '
+                f'{request.trust_until}Z; only the user of the request can '
+                'extend its wait beyond.')
         self._check_limit(request.project_id, renews=True)
         begun, trust = self._make_trust(
             context, token, uuidutils.generate_uuid(),
@@ -375,7 +376,7 @@ class RequestIntake:
                            removal.cancelled)
         except Exception:
             # The caller gets the original error; the engine finds the rest.
-            LOG.exception('Request %s could not be rolled back', begun.uuid)
+            LOG.exception('Request %s could not be rolled back.', begun.uuid)
 
     def _now(self):
         return self._clock().replace(microsecond=0)

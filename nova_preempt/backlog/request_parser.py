@@ -55,13 +55,13 @@ def require_unstarted(request, what):
     """Raise WrongState once servers of a request were booted."""
     if request.boots:
         raise exceptions.WrongState(
-            f'Servers of request {request.uuid} were started: {what} cannot '
-            'be changed any more.')
+            f'{what} of request {request.uuid} cannot be changed after '
+            'servers were started.')
 
 
 def counts(request, values, max_count):
     """Return the changes with both counts, if either is changed."""
-    require_unstarted(request, 'how many it asks for')
+    require_unstarted(request, 'count')
     count = values.get('count', request.count)
     # NOTE: all-or-nothing stays all-or-nothing with another count.
     least = values.get('least_count', count if (

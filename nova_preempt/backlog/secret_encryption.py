@@ -77,23 +77,23 @@ class SecretCipher:
             return {}
         token = sealed(request.uuid)
         if not token:
-            raise CannotDecrypt('Its password and user data are not there.')
+            raise CannotDecrypt('Its password and user data were deleted.')
         try:
             plain = json.loads(
                 fernet.MultiFernet(self.keys()).decrypt(token.encode()))
         except fernet.InvalidToken:
             raise CannotDecrypt(
-                'Its password and user data cannot be decrypted: they were '
-                'encrypted with another key than those of the service. Its '
-                'operator can put that right.') from None
+                'Its password and user data cannot be decrypted: the key file '
+                'of the service lacks their key. Its operator can add it.'
+            ) from None
         except (NoKey, BadKeys) as exc:
             text = 'Its password and user data cannot be decrypted now'
             raise CannotDecrypt(
-                f'{text}. The operator of the service can put that right.',
+                f'{text}, as the key file of the service is invalid.',
                 f'{text}: {exc}') from None
         if plain['request'] != request.uuid:
-            raise CannotDecrypt('Its password and user data are those of '
-                             'another request.')
+            raise CannotDecrypt('Its password and user data belong to '
+                                'another request.')
         return plain['secrets']
 
     def renewed(self, token):
@@ -111,7 +111,7 @@ class SecretCipher:
             try:
                 return fernet.MultiFernet(keys).rotate(token.encode()).decode()
             except fernet.InvalidToken:
-                raise CannotDecrypt('No key opens it.') from None
+                raise CannotDecrypt('No key decrypts it.') from None
         return token
 
     def keys(self):
@@ -135,9 +135,9 @@ class SecretCipher:
                     keys.append(fernet.Fernet(line))
                 except ValueError:
                     raise BadKeys(
-                        f'[backlog]secret_key_file {path}: line {number} is '
-                        'no key, which is 32 bytes as URL-safe base64.'
+                        f'[backlog]secret_key_file {path}: line {number} must '
+                        'be a key of 32 bytes as URL-safe base64.'
                     ) from None
         if not keys:
-            raise BadKeys(f'[backlog]secret_key_file {path}: it has no key.')
+            raise BadKeys(f'[backlog]secret_key_file {path} has no key.')
         return keys

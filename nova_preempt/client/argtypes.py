@@ -29,8 +29,8 @@ def duration_s(text):
         return int(text)
     if not (text.isascii() and _DURATION.fullmatch(text)):
         raise argparse.ArgumentTypeError(
-            f'{text!r} is neither a number of seconds nor like 90m, 4h, 2d '
-            'or 1h30m')
+            f'{text!r} must be a number of seconds, or a duration such as '
+            '90m, 4h, 2d or 1h30m')
     return sum(int(number) * _UNITS_S[unit] for number, unit in
                re.findall(r'(\d+)([dhms])', text))
 
@@ -43,7 +43,7 @@ def time(text):
         datetime.datetime.fromisoformat(text.upper())
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no time like 2026-11-20T12:00:00Z') from None
+            f'{text!r} must be a time such as 2026-11-20T12:00:00Z') from None
     return text
 
 
@@ -56,14 +56,14 @@ def limit(text):
     """Return a whole number, or -1 for no limit."""
     if re.fullmatch(r'-1|[0-9]{1,9}', text) is None:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is neither a number nor -1, which is no limit')
+            f'{text!r} must be an integer, or -1 for no limit')
     return int(text)
 
 
 def quantity(text):
     """Return a whole number from 1 on."""
     if re.fullmatch(r'0*[1-9][0-9]{0,8}', text) is None:
-        raise argparse.ArgumentTypeError(f'{text!r} is no number from 1 on')
+        raise argparse.ArgumentTypeError(f'{text!r} must be 1 or more')
     return int(text)
 
 
@@ -77,16 +77,13 @@ def host_properties(text):
                 f'{text[1:]} cannot be read: {exc}') from None
     try:
         value = json.loads(text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise argparse.ArgumentTypeError(
-            f'this is not JSON: {exc}; wanted is a filter like '
+            f'the filter is not valid JSON: {exc}; an example is '
             '\'[">=", "$vcpus", 8]\'') from None
-    except RecursionError:
-        raise argparse.ArgumentTypeError('it is nested too deeply') from None
     if not isinstance(value, list):
         raise argparse.ArgumentTypeError(
-            'this is JSON but no filter, which is a list like '
-            '\'[">=", "$vcpus", 8]\'')
+            'the filter must be a list such as \'[">=", "$vcpus", 8]\'')
     return value
 
 
@@ -94,11 +91,11 @@ def host_property(text):
     """Return (name, value) of "name=value"; a JSON list is parsed."""
     name, sign, value = text.partition('=')
     if not (name and sign):
-        raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
+        raise argparse.ArgumentTypeError(f'{text!r} must be <name>=<value>')
     if not value.startswith('['):
         return name, value
     try:
         return name, json.loads(value)
     except ValueError as exc:
         raise argparse.ArgumentTypeError(
-            f'the value of {name!r} is not a JSON list: {exc}') from None
+            f'the value of {name!r} must be a JSON list: {exc}') from None

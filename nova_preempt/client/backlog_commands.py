@@ -31,7 +31,7 @@ def _priority(text):
     name, value = boot_body.pair(text)
     if name not in _PRIORITIES or value not in ('1', '2', '3'):
         raise argparse.ArgumentTypeError(
-            f'{text!r} is none of {", ".join(_PRIORITIES)} with 1, 2 or 3')
+            f'{text!r} must be {"|".join(_PRIORITIES)}=1|2|3')
     return name, int(value)
 
 
@@ -110,7 +110,7 @@ class CreateRequest(base.ShowCommand):
                                 ('flavor', args.flavor or args.ladder)):
                 if not found:
                     raise exceptions.CommandError(
-                        f'Without --body there must be a {name}.')
+                        f'A {name} is required, unless --body is given.')
         flavors = args.flavor and [name_lookup.flavor_id(self, name)
                                    for name in args.flavor]
         return client.create_backlog_request(
@@ -169,7 +169,7 @@ class SetRequest(base.ShowCommand):
         for name in args.unset or ():
             changes[_UNSET[name]] = '' if name == 'class' else None
         if not changes:
-            raise exceptions.CommandError('There is nothing to change.')
+            raise exceptions.CommandError('Give at least one option.')
         return client.update_backlog_request(
             _id(client, args.request), **changes)
 

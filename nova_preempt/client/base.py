@@ -98,11 +98,11 @@ class ActionCommand(CommandWithOptions, command.Command):
             try:
                 act(name)
             except Exception as exc:  # noqa: BLE001 - goes on with the next
-                LOG.error('%s: %s', name, exc)
+                LOG.error('Cancelling %s failed: %s', name, exc)
                 failed += 1
         if failed:
             raise exceptions.CommandError(
-                f'{failed} of {len(names)} {kind} were not cancelled.')
+                f'{failed} of {len(names)} {kind} could not be cancelled.')
 
 
 class ShowCommand(CommandWithOptions, command.ShowOne):

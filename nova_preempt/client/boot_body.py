@@ -48,8 +48,8 @@ def add(parser):
         help='For the scheduler; may be given several times')
     parser.add_argument(
         '--body', metavar='<file>', type=_json,
-        help="Nova's own body of POST /servers, as JSON, in place of all "
-             'these')
+        help='File with the body of POST /servers of Nova, as JSON; excludes '
+             'the options of the server')
 
 
 def make(command, args):
@@ -61,7 +61,8 @@ def make(command, args):
         both = [name for name in _OPTIONS if getattr(args, name)]
         if both:
             raise exceptions.CommandError(
-                f'--{both[0].replace("_", "-")}: that is a part of --body.')
+                f'--{both[0].replace("_", "-")} and --body exclude each other.'
+            )
         return args.body
     server = base.given(
         name=args.name,
@@ -84,7 +85,7 @@ def _networks(command, names):
         return names[0]
     if set(names) & set(_CHOICES):
         raise exceptions.CommandError(
-            f'--network: {" and ".join(_CHOICES)} stand alone.')
+            f'--network {" and ".join(_CHOICES)} exclude other networks.')
     return [{'uuid': name_lookup.network_id(command, name)} for name in names]
 
 
@@ -104,7 +105,7 @@ def pair(text):
     """Return (name, value) of "name=value"."""
     name, sign, value = text.partition('=')
     if not (name and sign):
-        raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
+        raise argparse.ArgumentTypeError(f'{text!r} must be <name>=<value>')
     return name, value
 
 
@@ -118,10 +119,10 @@ def _json(path):
         found = json.loads(_read(path))
     except (ValueError, RecursionError) as exc:
         raise argparse.ArgumentTypeError(
-            f'{path} is not JSON: {exc}') from None
+            f'{path} is not valid JSON: {exc}') from None
     if not (isinstance(found, dict) and isinstance(found.get('server'), dict)):
         raise argparse.ArgumentTypeError(
-            f'{path} has no "server", as the body of POST /servers does')
+            f'{path} must have the object "server" of POST /servers')
     return found
 
 

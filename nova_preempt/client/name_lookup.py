@@ -55,8 +55,8 @@ def project_id(command, name):
         if re.fullmatch('[0-9a-f]{32}', name.replace('-', '').lower()):
             return name
         raise exceptions.CommandError(
-            f'Keystone does not allow you to find project {name!r}; use its '
-            'id.') from None
+            f'You may not look up project {name!r} in Keystone; use its id.'
+        ) from None
 
 
 def server_id(command, name):
@@ -70,8 +70,8 @@ def server_id(command, name):
         return name
     if not _has_catalog(command):
         raise exceptions.CommandError(
-            f'{name!r} is no id of a server, and the catalog has no Nova to '
-            'find its name.')
+            f'{name!r} must be the id of a server; its name cannot be looked '
+            'up without a service catalog.')
     return _found(command, 'compute', 'server', name)
 
 
@@ -128,7 +128,7 @@ def check_zone(command, name):
         return
     if name not in zones:
         raise exceptions.CommandError(
-            f'--availability-zone: there is no zone {name!r}; there are: '
+            f'--availability-zone: there is no zone {name!r}; zones are '
             f'{", ".join(zones)}.')
 
 
@@ -145,7 +145,7 @@ def check_host(client, name):
 def _the_one(kind, name, found):
     if len(found) > 1:
         raise exceptions.CommandError(
-            f'There is more than one {kind} {name!r}; use its id.')
+            f'Several {kind}s have the name {name!r}; use an id.')
     if not found:
         raise exceptions.CommandError(f'There is no {kind} {name!r}.')
     return found[0]['id']

@@ -31,9 +31,9 @@ def check_api_version(version):
     if version not in API_VERSIONS:
         raise exceptions.CommandError(
             f'--os-preemption-api-version (or OS_PREEMPTION_API_VERSION) '
-            f'{version} is not supported; supported: '
-            f'{", ".join(API_VERSIONS)}. It is the major version: each '
-            'command asks for the microversion that it needs.')
+            f'{version} is not supported; supported are '
+            f'{", ".join(API_VERSIONS)}. It is the major version; each '
+            'command requests the microversion that it needs.')
     return True
 
 

@@ -21,7 +21,7 @@ def path(text):
     """Return the path of an argument, if its suffix is supported."""
     if os.path.splitext(text)[1].lower() not in FORMATS:
         raise argparse.ArgumentTypeError(
-            f'{text!r} does not end with {" or ".join(FORMATS)}')
+            f'{text!r} must end with {" or ".join(FORMATS)}')
     return text
 
 
@@ -125,7 +125,7 @@ def _empty_figure(found, why_none):
         import matplotlib.dates
         import matplotlib.figure
     except ImportError as exc:
-        raise CannotPlot('To plot, matplotlib is needed: pip install '
+        raise CannotPlot('A plot needs matplotlib: pip install '
                          f'nova-preempt[report] ({exc})') from exc
     if not found:
         raise CannotPlot(why_none)

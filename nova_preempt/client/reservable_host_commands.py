@@ -73,7 +73,7 @@ class SetHost(base.ShowCommand):
         if extra:
             changes['extra'] = extra
         if not changes:
-            raise exceptions.CommandError('There is nothing to change.')
+            raise exceptions.CommandError('Give at least one option.')
         return client.update_host(args.host, **changes)
 
 
@@ -118,7 +118,7 @@ class ShowProjectLimits(base.ShowCommand):
                 args.project and name_lookup.project_id(self, args.project))
         except sdk_exc.InvalidRequest:
             raise exceptions.CommandError(
-                'Name the project: that of the token is not known.') from None
+                'Give a project, as the token has none.') from None
 
 
 class SetProjectLimits(base.ShowCommand):
@@ -152,7 +152,7 @@ class SetProjectLimits(base.ShowCommand):
             max_hosts=args.max_hosts, max_duration_s=args.max_duration,
             max_advance_s=args.max_advance)
         if not wanted:
-            raise exceptions.CommandError('There is nothing to change.')
+            raise exceptions.CommandError('Give at least one option.')
         project_id = name_lookup.project_id(self, args.project)
         own = client.get_reservation_limits(project_id).own
         return client.set_reservation_limits(project_id, **{**own, **wanted})

@@ -128,7 +128,7 @@ class SetReservation(base.ShowCommand):
     def ask(self, client, args):
         changes = {**_changes(args), **base.given(end_at=args.end)}
         if not changes:
-            raise exceptions.CommandError('There is nothing to change.')
+            raise exceptions.CommandError('Give at least one option.')
         return client.update_reservation(
             _id(client, args.reservation), **changes)
 

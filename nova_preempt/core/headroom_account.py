@@ -23,8 +23,8 @@ def parse(text: str) -> dict[str, tuple[int, bool]]:
         if not (colon and name and number.isdecimal()) or (
                 percent and int(number) > 100):
             raise ValueError(
-                f'{item!r}: headroom is CLASS:AMOUNT or CLASS:PERCENT%, such '
-                'as VCPU:10% or MEMORY_MB:65536')
+                f'{item!r} must be CLASS:AMOUNT or CLASS:PERCENT%, such as '
+                'VCPU:10% or MEMORY_MB:65536')
         wanted[name] = (int(number), percent)
     return wanted
 

@@ -168,8 +168,8 @@ class Reservations:
             found = choose(calendar)
             if found is None:
                 raise exceptions.NoHostsForReservation(
-                    f'No {reservation.quantity} matching hosts are free '
-                    f'for {reservation.duration_s} s.')
+                    f'Fewer than {reservation.quantity} matching hosts are '
+                    f'free for {reservation.duration_s} s.')
             if check is not None:
                 check(found, _of_project(session, reservation.project_id))
             granted = _granted(reservation, found, now)
@@ -246,10 +246,10 @@ class Reservations:
             since = max(reservation.start_at, now)
             if since >= reservation.end_at:
                 raise exceptions.WrongState(
-                    f'Reservation {uuid} is at its end.')
+                    f'Reservation {uuid} ends now.')
             if old is not None and old not in reservation.held:
                 raise exceptions.WrongState(
-                    f'{old} is no host of reservation {uuid}.')
+                    f'Reservation {uuid} does not have the host {old}.')
             if new is not None:
                 self._check_free(session, generation, (new,), since,
                                  reservation.end_at)

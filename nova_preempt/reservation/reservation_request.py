@@ -87,7 +87,7 @@ def to_s(field, time):
     """Return seconds since the epoch of a naive UTC datetime."""
     if time >= _LAST:
         raise exceptions.InvalidReservation(
-            f'{field}: is not before {_LAST.isoformat()}Z')
+            f'{field}: it must be before {_LAST.isoformat()}Z')
     return reservation_model.to_s(time)
 
 
@@ -99,11 +99,11 @@ def check_changes(**values):
     name = values.get('name', '')
     if not isinstance(name, str) or len(name) > _MAX_NAME:
         raise exceptions.InvalidReservation(
-            f'name: is no string of at most {_MAX_NAME} characters')
+            f'name: it must be a string of at most {_MAX_NAME} characters')
     known = conf_reservation.END_ACTIONS
     if values.get('end_action', known[0]) not in known:
         raise exceptions.InvalidReservation(
-            f'end_action: is none of {", ".join(known)}')
+            f'end_action: it must be one of {", ".join(known)}')
     check_number('before_end_s', values.get('before_end_s', 0), 0)
 
 
@@ -111,7 +111,7 @@ def check_number(field, value, least):
     if isinstance(value, bool) or not isinstance(value, int) or (
             not least <= value <= _MAX):
         raise exceptions.InvalidReservation(
-            f'{field}: is no whole number from {least} to {_MAX}')
+            f'{field}: it must be an integer from {least} to {_MAX}')
 
 
 def _properties(query):

@@ -110,7 +110,7 @@ class Schedule:
 
     def _search(self, context, project_id, request):
         """Return the ValidRequest of a Request, and an admission.Search."""
-        self._check_enabled('made')
+        self._check_enabled('created')
         now_s = self._now_s()
         wanted = reservation_request.validate(request, self._options, now_s)
         window = wanted.window
@@ -168,10 +168,10 @@ class Schedule:
                             (admission.NewEnd.BEFORE_START, 'the start')):
             if found is wrong:
                 raise exceptions.InvalidReservation(
-                    f'end_at: is not after {what}')
+                    f'end_at: it must be after {what}')
         if found is not admission.NewEnd.LATER:
             return
-        self._check_enabled('made longer')
+        self._check_enabled('extended')
         of_project.check('max_duration_s', end_s - reservation.start_s)
         of_project.check_hosts(
             reservation.quantity, reservation.end_s, end_s,
@@ -180,8 +180,8 @@ class Schedule:
     def _check_enabled(self, what):
         if not self._options.enabled:
             raise exceptions.ReservationsDisabled(
-                f'No reservation can be {what}: [reservation]enabled is '
-                'false in this cloud. Its operator can set it to true.')
+                f'No reservation can be {what}: the operator has disabled '
+                'them, [reservation]enabled is false.')
 
     def cancel(self, uuid, project_id=None):
         """Cancel a reservation: it ends now, or never starts.
@@ -232,16 +232,16 @@ def _explain(search, hosts, details):
     """Return why no hosts are found."""
     window, quantity, matching = search.window, search.quantity, len(hosts)
     if matching < quantity:
-        return (f'{quantity} hosts are requested, and {matching} matching '
-                'hosts can be reserved.')
+        return (f'{quantity} hosts are requested, but only {matching} '
+                'matching hosts are reservable.')
     start, end = (time_s if time_s is None else _iso(time_s) for time_s
                   in (window.start_s, window.end_s))
     when = ('now' if window.immediate else f'after {start}'
             if end is None else f'between {start} and {end}')
-    text = (f'No {quantity} of {matching} matching hosts are free for '
+    text = (f'Fewer than {quantity} of {matching} matching hosts are free for '
             f'{window.duration_s} s {when}')
     if not details:
-        return f'{text}. A preview with a later end_time may find one.'
+        return f'{text}. A preview with a later end_time may find a time.'
     later = search.find(hosts, at_any_time=True)
     return text + (f'; {_iso(later.start_s)} is the earliest time.'
                    if later else '.')

@@ -540,7 +540,7 @@ class TestKept(BacklogTestCase):
         uuid = self.leave(self.big)
         self.step()
         self.step()
-        self.assertIn('quota of its user leaves', self.get(
+        self.assertIn('quota of its project has', self.get(
             uuid).waits_for['text'])
         self.flags(group='quota', cores=-1)
         self.engine.backlog._loop._cloud.quotas._known.clear()

@@ -280,7 +280,7 @@ class TestOptions(MarksTestCase):
     def test_an_invalid_headroom(self):
         self.flags(group='preemption', headroom='VCPU')
         self.assertRaisesRegex(exceptions.InvalidConfiguration,
-                               "'VCPU': headroom is CLASS",
+                               "'VCPU' must be CLASS",
                                self.restart_scheduler)
 
     def test_without_credentials(self):

@@ -38,7 +38,7 @@ class PrometheeOrder:
         unknown = sorted(weights.keys() - set(RESPECTS))
         if unknown:
             raise ValueError(
-                f"a weight is named {unknown[0]!r}, it must be one of "
+                f"the weight {unknown[0]!r} is unknown; known are "
                 f"{', '.join(RESPECTS)}")
         self._names = [name for name in RESPECTS if weights.get(name, 1)]
         self._criteria = [
@@ -46,7 +46,7 @@ class PrometheeOrder:
             for name in self._names]
         if not self._criteria:
             raise ValueError(
-                "the weights of all priorities are 0, one must be more")
+                "all weights are 0; at least one must be greater than 0")
         self._ages = options.patience_s > 0
         if self._ages:
             self._criteria.append(

@@ -53,11 +53,11 @@ def counts(
     field = "count" if count else "body.server.max_count"
     if most > max_count:
         raise InvalidRequest(field,
-            f"{most} is more than {max_count}, the most")
+            f"{most} is more than the allowed {max_count}")
     if least > most:
         raise InvalidRequest(
             "least_count" if least_count else "body.server.min_count",
-            f"{least} is more than {most}, what is asked for")
+            f"{least} is more than the {most} servers of the request")
     return ServerCounts(most, least)
 
 
@@ -95,16 +95,16 @@ def flavors(
     own = None if own is None else str(own)
     if own is not None and len(own) > _MAX_ID:
         raise InvalidRequest("body.server.flavorRef",
-            f"it is longer than {_MAX_ID}")
+            f"it is longer than {_MAX_ID} characters")
     found = tuple(wanted or ()) or ((own,) if own else ())
     if not found:
         raise InvalidRequest("flavors",
-            "neither it nor body.server.flavorRef is set")
+            "either it or body.server.flavorRef is required")
     if len(set(found)) < len(found):
-        raise InvalidRequest("flavors", "one of them is there twice")
+        raise InvalidRequest("flavors", "it has a duplicate")
     if own is not None and own not in found:
         raise InvalidRequest("body.server.flavorRef",
-            f"{own} is not among flavors")
+            f"{own} is not in the field flavors")
     return found
 
 
@@ -119,14 +119,14 @@ def check_ladder(
     if not ladder:
         return
     if priorities is None:
-        raise InvalidRequest("ladder", "it needs priorities")
+        raise InvalidRequest("ladder", "it requires the field priorities")
     said = [field for field in ("flavors", "count", "least_count")
             if others.get(field) is not None]
     said += [f"body.server.{name}" for name in (
         "flavorRef", "min_count", "max_count") if name in server]
     if said:
         raise InvalidRequest(said[0],
-            "with a ladder it follows from priorities")
+            "it must not be set together with a ladder")
 
 
 def check_change(request: backlog_model.Request,
@@ -149,7 +149,7 @@ def check_change(request: backlog_model.Request,
         now = getattr(before, name)
         if getattr(priorities, name) != now:
             raise InvalidRequest(f"priorities.{name}",
-                f"with a ladder it cannot be changed, and is {now}")
+                f"the request has a ladder, so that it must remain {now}")
 
 
 def check_group(ladder: str, body: Mapping[str, Any]) -> None:
@@ -162,7 +162,7 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
         if ladder and name != "server" and isinstance(
             hints, Mapping) and "group" in hints:
             raise InvalidRequest(f"body.{name}.group",
-                "with a ladder the servers have a group of their own")
+                "it must not be set together with a ladder")
 
 
 def check_reservations(body: Mapping[str, Any]) -> None:
@@ -188,18 +188,18 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
     """
     if server.get("return_reservation_id"):
         raise InvalidRequest("body.server.return_reservation_id",
-            "a request has an id of its own, and shows its servers")
+            "it is not supported, since the request lists its servers")
     if count == 1:
         return
     if server.get("hostname"):
         raise InvalidRequest(
-            "body.server.hostname", f"{count} servers cannot share one")
+            "body.server.hostname", f"{count} servers cannot share a hostname")
     networks = server.get("networks")
     for network in networks if isinstance(networks, list) else ():
         for name in ("port", "fixed_ip"):
             if isinstance(network, Mapping) and network.get(name):
                 raise InvalidRequest("body.server.networks",
-                    f"{count} servers cannot share one {name}")
+                    f"{count} servers cannot share a {name}")
 
 
 def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
@@ -218,9 +218,9 @@ def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
     if name and "class_name" in new and name not in classes:
         known = ", ".join(sorted(classes))
         raise InvalidRequest("class",
-            f"{name!r} is none that may be asked for, but these are: {known}"
+            f"{name!r} is not allowed; allowed are {known}"
             if known
-            else f"{name!r} may not be asked for, nor any other class")
+            else f"{name!r} is not allowed, nor is any other class")
     not_before, not_after = values.get("not_before"), values.get("not_after")
     for field in ("not_after", "back_until"):
         at = values.get(field)
@@ -237,12 +237,12 @@ def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
             >= longest_s):
         raise InvalidRequest(
             "longest_wait_s",
-            f"{longest_s} s after it is made are over before not_before, "
-            f"{not_before.isoformat()}Z")
+            f"{longest_s} s after its creation the request would expire "
+            f"before not_before, {not_before.isoformat()}Z")
     if not values.get("comes_back"):
         for field in ("back_until", "most_returns"):
             if values.get(field) is not None:
-                raise InvalidRequest(field, "it needs comes_back to be true")
+                raise InvalidRequest(field, "it requires comes_back = true")
 
 
 def class_of(
@@ -263,16 +263,16 @@ def class_of(
         if name and not item.preemptible:
             raise InvalidRequest(
                 "class",
-                f"servers of {name!r} are preemptible, and those of flavor "
-                f"{item.name} are not")
+                f"class {name!r} requires preemptible flavors, which "
+                f"{item.name} is not")
         if name and own not in ("", name):
             raise InvalidRequest("class",
-                f"flavor {item.name} is of class {own!r}")
+                f"flavor {item.name} has the class {own!r}")
         found.add(class_of_server.class_of(item.class_name, name, known))
     if len(found) > 1:
         classes = ", ".join(each or "none" for each in sorted(found))
         raise InvalidRequest("flavors",
-            f"they are of several classes: {classes}")
+            f"they have different classes: {classes}")
     return found.pop() if found else ""
 
 
@@ -285,7 +285,7 @@ def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
         if 0 <= allowed <= used:
             return (
                 f"The limit {name} would be exceeded: {allowed} allowed, "
-                f"{used} used, 1 asked for.")
+                f"{used} used, 1 requested.")
     return ""
 
 
@@ -339,6 +339,6 @@ def _why_over(
             wanted.resources.get(name, 0) for name in classes
         ) if classes else 1
         if amount and count * amount > left:
-            return (f"the quota of its user leaves {max(0, left)} {name}, "
-                    f"and it needs {count * amount}.")
+            return (f"the quota of its project has {max(0, left)} {name} "
+                    f"left, but it needs {count * amount}.")
     return ""

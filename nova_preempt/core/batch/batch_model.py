@@ -80,7 +80,7 @@ class Request:
         if not 1 <= self.least <= self.count:
             msg = (
                 f"request {self.uuid}: least is {self.least} and count "
-                f"{self.count}, it must be 1 <= least <= count")
+                f"{self.count}; it must be 1 <= least <= count")
             raise ValueError(msg)
 
 
@@ -125,7 +125,7 @@ class Options:
         for name, known in (("mode", MODES), ("score", SCORES)):
             if getattr(self, name) not in known:
                 msg = (
-                    f"{name} is {getattr(self, name)!r}, it must be one of "
+                    f"{name} is {getattr(self, name)!r}; it must be one of "
                     f"{', '.join(known)}")
                 raise ValueError(msg)
         for name, low, high in (
@@ -135,7 +135,7 @@ class Options:
         ):
             if not low <= getattr(self, name) <= high:
                 msg = (
-                    f"{name} is {getattr(self, name)}, it must be from {low} "
+                    f"{name} is {getattr(self, name)}; it must be from {low} "
                     f"to {high}")
                 raise ValueError(msg)
 

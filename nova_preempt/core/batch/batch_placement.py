@@ -90,7 +90,7 @@ class _Run:
         self._left = {host.name: host for host in hosts}
         if len(self._left) < len(hosts):
             names = collections.Counter(host.name for host in hosts)
-            msg = f"host {names.most_common(1)[0][0]} is there twice"
+            msg = f"host {names.most_common(1)[0][0]} is a duplicate"
             raise ValueError(msg)
         self._there = {group: dict(there) for group, there in members.items()}
         self.placed: dict[str, dict[str, int]] = {}

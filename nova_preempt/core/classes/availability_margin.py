@@ -105,7 +105,7 @@ class QosClass:
             if not right:
                 raise ValueError(
                     f"{field} of class {self.name or '(without a name)'} is "
-                    f"{getattr(self, field)!s}, it must be {allowed}")
+                    f"{getattr(self, field)!s}; it must be {allowed}")
 
     @property
     def limit(self) -> fractions.Fraction:
@@ -184,19 +184,19 @@ class Classes:
     def __init__(self, *classes: QosClass) -> None:
         if not 0 < len(classes) <= MOST_CLASSES:
             raise ValueError(
-                f"there are {len(classes)} classes, there must be from 1 to "
+                f"{len(classes)} classes are defined; there must be 1 to "
                 f"{MOST_CLASSES}")
         self._by_name = {qos.name: qos for qos in classes}
         by_importance: dict[int, QosClass] = {}
         for qos in classes:
             if self._by_name[qos.name] is not qos:
                 raise ValueError(
-                    f"name of two classes is {qos.name}, each must differ")
+                    f"two classes have the name {qos.name}")
             other = by_importance.setdefault(qos.importance, qos)
             if other is not qos:
                 raise ValueError(
-                    f"importance of classes {other.name} and {qos.name} is "
-                    f"{qos.importance}, each must differ")
+                    f"classes {other.name} and {qos.name} have the same "
+                    f"importance, {qos.importance}")
         self._ordered = tuple(
             by_importance[importance] for importance in sorted(by_importance))
         self._ranks = {

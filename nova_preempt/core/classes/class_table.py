@@ -82,14 +82,14 @@ def _fields(entry: Mapping[str, str], pass_period_s: int) -> dict[str, Any]:
     unknown = sorted(entry.keys() - set(FIELDS))
     if unknown:
         raise ValueError(
-            f"{unknown[0]} is no field, but {', '.join(FIELDS)} are")
+            f"field {unknown[0]} is unknown; known are {', '.join(FIELDS)}")
     missing = [field for field in _REQUIRED if not entry.get(field)]
     if missing:
-        raise ValueError(f"{missing[0]} is missing")
+        raise ValueError(f"field {missing[0]} is missing")
     if not _NAME.fullmatch(entry["name"]):
         raise ValueError(
-            "a name has 1 to 64 letters, digits, dots, hyphens and "
-            "underscores, and begins with a letter or a digit")
+            "name must have 1 to 64 letters, digits, dots, hyphens and "
+            "underscores, and begin with a letter or a digit")
     return {
         "name": entry["name"],
         "importance": _whole(entry, "importance"),
@@ -104,7 +104,7 @@ def _fields(entry: Mapping[str, str], pass_period_s: int) -> dict[str, Any]:
 def _flag(entry: Mapping[str, str], field: str) -> bool:
     text = entry.get(field, "false")
     if text not in _FLAGS:
-        raise ValueError(f"{field} is {text!r}, it must be true or false")
+        raise ValueError(f"{field} is {text!r}; it must be true or false")
     return _FLAGS[text]
 
 
@@ -116,7 +116,7 @@ def _whole(entry: Mapping[str, str], field: str, default: int = 0) -> int:
         return int(text)
     except ValueError:
         raise ValueError(
-            f"{field} is {text!r}, it must be a whole number") from None
+            f"{field} is {text!r}; it must be a whole number") from None
 
 
 def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
@@ -126,4 +126,4 @@ def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
         return fractions.Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise ValueError(
-            f"{field} is {text!r}, it must be a number such as 0.95") from None
+            f"{field} is {text!r}; it must be a number such as 0.95") from None

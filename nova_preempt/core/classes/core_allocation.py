@@ -74,7 +74,7 @@ def bounds(smallest: int) -> dict[Service, Bounds]:
     """
     if smallest < 1:
         raise ValueError(
-            f"the smallest host has {smallest} cores, it must have 1 or more")
+            f"the smallest host has {smallest} cores; it must have 1 or more")
     low = max(1, smallest // 3)
     high = max(low, 2 * smallest // 3)
     advanced = min(low + 1, smallest)

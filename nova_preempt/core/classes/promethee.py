@@ -50,11 +50,11 @@ class Criterion:
     def __post_init__(self) -> None:
         if self.weight < 0:
             raise ValueError(
-                f"weight of {self.name} is {self.weight}, it must be 0 or more"
+                f"weight of {self.name} is {self.weight}; it must be 0 or more"
             )
         if self.preference <= 0:
             raise ValueError(
-                f"preference of {self.name} is {self.preference}, it must "
+                f"preference of {self.name} is {self.preference}; it must "
                 "be more than 0")
 
 
@@ -82,7 +82,7 @@ def ageing(
     :raises ValueError: the patience is not positive
     """
     if patience_s <= 0:
-        raise ValueError(f"patience_s is {patience_s}, it must be more than 0")
+        raise ValueError(f"patience_s is {patience_s}; it must be more than 0")
     weight = 4 * sum(criterion.weight for criterion in others) + 1
     return Criterion(name, weight, preference=2 * patience_s)
 
@@ -142,12 +142,12 @@ def net_flows(rows: Sequence[Sequence[int]],
     """
     if not sum(criterion.weight for criterion in criteria):
         raise ValueError(
-            f"the weights of {[each.name for each in criteria]} are all 0, "
-            "one must be more")
+            f"the weights of {[each.name for each in criteria]} are all 0; "
+            "at least one must be more")
     if set(map(len, rows)) - {len(criteria)}:
         wrong = next(row for row in rows if len(row) != len(criteria))
         raise ValueError(
-            f"{tuple(wrong)} has {len(wrong)} values, it must have "
+            f"{tuple(wrong)} has {len(wrong)} values; it must have "
             f"{len(criteria)}, one for each criterion")
     common = _common_span(criteria)
     scores: _Array = numpy.zeros(len(rows), dtype=numpy.int64)

@@ -44,25 +44,25 @@ def requested_window(now_s: int, start_s: int | None, end_s: int | None,
     """
     immediate = start_s is None and end_s is None
     if start_s is not None and start_s < now_s - LATE_S:
-        raise BadWindow("start_time: has passed")
+        raise BadWindow("start_time: it is in the past")
     first_s = max(now_s, now_s if start_s is None else start_s)
     if end_s is not None:
         if end_s <= now_s:
-            raise BadWindow("end_time: has passed")
+            raise BadWindow("end_time: it is in the past")
         if end_s <= first_s:
-            raise BadWindow("end_time: is not after start_time")
+            raise BadWindow("end_time: it must be after start_time")
     if duration_s is None:
         if start_s is None or end_s is None:
             raise BadWindow(
-                "duration: is needed without both start_time and end_time")
+                "duration: it is required unless start_time and end_time are "
+                "both set")
         duration_s = end_s - first_s
     if immediate:
         end_s = first_s + duration_s
     if end_s is not None and end_s - first_s < duration_s:
         raise BadWindow(
             f"duration: {duration_s} s are more than the {end_s - first_s} s "
-            "from start_time to end_time"
-        )
+            "from start_time to end_time")
     return RequestedWindow(first_s, end_s, duration_s, immediate)
 
 

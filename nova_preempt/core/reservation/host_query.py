@@ -120,12 +120,13 @@ def _load(text: str) -> object:
         return None
     if len(text) > MAX_TEXT:
         raise InvalidQuery(
-            f"host_properties: longer than {MAX_TEXT} characters")
+            f"host_properties: it is longer than {MAX_TEXT} characters")
     try:
         loaded: object = json.loads(text)
     except (ValueError, RecursionError) as exc:
         reason = exc if isinstance(exc, ValueError) else "nested too deep"
-        raise InvalidQuery(f"host_properties: no JSON: {reason}") from None
+        raise InvalidQuery(
+            f"host_properties: it is not valid JSON: {reason}") from None
     return loaded
 
 
@@ -139,12 +140,15 @@ class _Parser:
 
     def query(self, query: object, place: str, depth: int) -> Test:
         if not isinstance(query, list | tuple) or not query:
-            raise InvalidQuery(f"{place}: a list with an operator is expected")
+            raise InvalidQuery(
+                f"{place}: it must be a list that begins with an operator")
         if depth > MAX_DEPTH:
-            raise InvalidQuery(f"{place}: nested deeper than {MAX_DEPTH}")
+            raise InvalidQuery(
+                f"{place}: it is nested deeper than {MAX_DEPTH} levels")
         self._items += len(query)
         if self._items > MAX_ITEMS:
-            raise InvalidQuery(f"{place}: more than {MAX_ITEMS} items")
+            raise InvalidQuery(
+                f"{place}: the filter has more than {MAX_ITEMS} items")
         name = query[0]
         if isinstance(name, str) and name in _JUNCTIONS:
             return self._junction(name, query, place, depth)
@@ -152,7 +156,7 @@ class _Parser:
             return self._comparison(name, query, place)
         known = ", ".join((*_JUNCTIONS, *_RELATIONS))
         raise InvalidQuery(
-            f"{place}[0]: unknown operator {_short(name)}; known: {known}")
+            f"{place}[0]: unknown operator {_short(name)}; known are {known}")
 
     def _junction(
         self, name: str, query: Sequence[object], place: str, depth: int
@@ -182,28 +186,27 @@ class _Parser:
         self._work += _work([values[0], *others])
         if self._work > MAX_WORK:
             raise InvalidQuery(
-                f"{place}: too much to compare: each property counts as "
-                f"{LIST_WORK} values, and all comparisons together as more "
-                f"than {MAX_WORK}")
+                f"{place}: the filter compares more than {MAX_WORK} values, "
+                f"where a property counts as {LIST_WORK} values")
         return _comparison(name, values[0], others)
 
     def _value(self, value: object, place: str) -> _Value:
         if isinstance(value, str):
             if len(value) > MAX_STRING:
                 raise InvalidQuery(
-                    f"{place}: longer than {MAX_STRING} characters")
+                    f"{place}: it is longer than {MAX_STRING} characters")
             if not value.startswith("$"):
                 return (value,)
             name = value[1:]
             if not name:
-                raise InvalidQuery(f"{place}: no name after $")
+                raise InvalidQuery(f"{place}: a name must follow $")
             self.names.add(name)
             return _Reference(name)
         scalar = _scalar(value)
         if scalar is None:
             raise InvalidQuery(
-                f"{place}: a string, a number, true or false is expected, "
-                f"not {_short(value)}")
+                f"{place}: {_short(value)} is neither a string, a number, "
+                "true nor false")
         return (scalar,)
 
 

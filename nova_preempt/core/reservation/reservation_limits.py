@@ -44,7 +44,7 @@ class Limits:
         if allowed is not None and used + asked > allowed:
             raise LimitExceeded(
                 f"The limit {name} would be exceeded: {allowed} allowed, "
-                f"{used} used, {asked} asked for.")
+                f"{used} used, {asked} requested.")
 
     def check_request(
         self, quantity: int, duration_s: int, in_s: int) -> None:

@@ -123,5 +123,5 @@ def ids_in_hints(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
     ids = (value,) if isinstance(value, str) and value else value
     if not isinstance(ids, str | list | tuple) or not all(
         isinstance(lease_id, str) for lease_id in ids):
-        raise InvalidHint("it is neither an id nor a list of ids")
+        raise InvalidHint("it must be an id or a list of ids")
     return tuple(ids)

@@ -233,7 +233,8 @@ class TestSecrets(BacklogTestCase):
 
     def test_keys_that_cannot_be_read(self):
         self.keys.write_text('nonsense')
-        self.assertEqual('User data and passwords cannot be encrypted now.',
+        self.assertEqual('User data and passwords cannot be encrypted now, '
+                         'as the key file of the service is invalid.',
                          self.create(code=503, server=self.SECRETS))
         self.assert_nothing_is_kept()
 
@@ -252,16 +253,16 @@ class TestRefused(BacklogTestCase):
 
     def test_counts(self):
         self.refused('count', 'minimum of 1', count=0)
-        self.refused('count', '11 is more than 10', count=11)
-        self.refused('body.server.max_count', '11 is more than 10',
+        self.refused('count', '11 is more than the allowed 10', count=11)
+        self.refused('body.server.max_count', '11 is more than the allowed 10',
                      server={'max_count': '11'})
         self.refused('body.server.min_count', "'x' is not an integer",
                      server={'min_count': 'x'})
         self.refused('body.server.min_count', '0 is less than 1',
                      server={'min_count': 0})
-        self.refused('least_count', '3 is more than 2', count=2,
+        self.refused('least_count', '3 is more than the 2 servers', count=2,
                      least_count=3)
-        self.refused('body.server.min_count', '3 is more than 2',
+        self.refused('body.server.min_count', '3 is more than the 2 servers',
                      server={'min_count': 3, 'max_count': 2})
 
     def test_times(self):
@@ -270,21 +271,22 @@ class TestRefused(BacklogTestCase):
                      back_until=in_hours(-1))
         self.refused('not_after', 'is not after not_before',
                      not_before=in_hours(2), not_after=in_hours(1))
-        self.refused('back_until', 'it needs comes_back',
+        self.refused('back_until', 'it requires comes_back',
                      back_until=in_hours(1))
-        self.refused('most_returns', 'it needs comes_back', most_returns=1)
+        self.refused('most_returns', 'it requires comes_back', most_returns=1)
 
     def test_names(self):
         for name in ('silver', 'bronze'):
-            self.refused('class', f"'{name}' is none that may be asked for, "
-                         'but these are: gold', **{'class': name})
+            self.refused('class', f"'{name}' is not allowed; "
+                         'allowed are gold', **{'class': name})
         self.refused('flavors', 'There is no f3.', flavors=['f1', 'f3'])
         self.refused('flavors', 'There is no f3.',
                      server={'flavorRef': 'f3'})
-        self.refused('flavors', 'one of them is there twice',
+        self.refused('flavors', 'it has a duplicate',
                      flavors=['f1', 'f1'])
-        self.refused('flavors', 'neither it nor', server={'flavorRef': None})
-        self.refused('body.server.flavorRef', 'f1 is not among flavors',
+        self.refused('flavors', 'flavorRef is required',
+                     server={'flavorRef': None})
+        self.refused('body.server.flavorRef', 'f1 is not in the field flavors',
                      flavors=['f2'])
         self.refused('body.server.imageRef', f'There is no {UNKNOWN}.',
                      server={'imageRef': UNKNOWN})
@@ -306,13 +308,13 @@ class TestRefused(BacklogTestCase):
                      compute_version='latest')
 
     def test_fields_that_a_request_cannot_have(self):
-        self.refused('body.server.return_reservation_id', 'an id of its own',
+        self.refused('body.server.return_reservation_id', 'is not supported',
                      server={'return_reservation_id': True})
-        self.refused('body.server.hostname', '2 servers cannot share one',
+        self.refused('body.server.hostname', 'cannot share a hostname',
                      count=2, server={'hostname': 'one'})
-        self.refused('body.server.networks', 'cannot share one port',
+        self.refused('body.server.networks', 'cannot share a port',
                      count=2, server={'networks': [{'port': UNKNOWN}]})
-        self.refused('body.server.tags', '50 are more than 49',
+        self.refused('body.server.tags', '50 tags are more than 49',
                      server={'tags': [f't{n}' for n in range(50)]})
 
     def test_errors_contain_no_whole_secret(self):
@@ -358,7 +360,7 @@ class TestRefused(BacklogTestCase):
             message = self.create(code=400, body=body)
             self.assertEqual(
                 "Invalid field 'request.body.os:scheduler_hints.reservation'"
-                ': it is neither an id nor a list of ids.', message)
+                ': it must be an id or a list of ids.', message)
         self.assert_nothing_is_kept()
 
     def test_size(self):
@@ -399,13 +401,13 @@ class TestRefused(BacklogTestCase):
         uuid = self.create(server={'flavorRef': None}, ladder='web',
                            priorities={'redundancy': 2})['id']
         for values, text in (
-                ({'count': 5}, "count': with a ladder it follows"),
-                ({'least_count': 1}, "least_count': with a ladder"),
-                ({'priorities': None}, "ladder': it needs priorities"),
+                ({'count': 5}, "count': it must not be set"),
+                ({'least_count': 1}, "least_count': it must not be set"),
+                ({'priorities': None}, "ladder': it requires the field"),
                 ({'priorities': {'cores': 3}},
-                 "priorities.redundancy': with a ladder it cannot be"),
+                 "priorities.redundancy': the request has a ladder"),
                 ({'priorities': {'redundancy': 2, 'reputation': 3}},
-                 "priorities.reputation': with a ladder")):
+                 "priorities.reputation': the request has")):
             self.assertIn(text, self.change(uuid, code=400, **values))
         self.change(uuid, name='other',
                     priorities={'cores': 3, 'time': 2, 'redundancy': 2})
@@ -413,20 +415,20 @@ class TestRefused(BacklogTestCase):
     def test_invalid_ladders(self):
         server = {'flavorRef': None}
         for values, text in (
-                ({'ladder': 'web'}, 'ladder: it needs priorities'),
+                ({'ladder': 'web'}, 'ladder: it requires the field prior'),
                 ({'ladder': 'web', 'priorities': {'reputation': 2}},
-                 "ladder: 'web' has no flavor for hosts"),
+                 "ladder: 'web' has no flavor for the"),
                 ({'ladder': 'x', 'priorities': {}}, "'x' has no flavor"),
                 ({'ladder': 'web', 'priorities': {}, 'count': 2},
-                 'count: with a ladder it follows'),
+                 'count: it must not be set'),
                 ({'ladder': 'web', 'priorities': {}, 'flavors': ['f1']},
-                 'flavors: with a ladder'),
+                 'flavors: it must not be set'),
                 ({'ladder': 'web', 'priorities': {},
                   'server': {'flavorRef': 'f1'}},
-                 'body.server.flavorRef: with a ladder'),
+                 'body.server.flavorRef: it must not be set'),
                 ({'ladder': 'web', 'priorities': {},
                   'server': {'flavorRef': None, 'min_count': 2}},
-                 'body.server.min_count: with a ladder')):
+                 'body.server.min_count: it must not be set')):
             with self.subTest(text):
                 answer = self.create(code=400, **{'server': server, **values})
                 self.assertIn(text.partition(': ')[2], answer)
@@ -436,7 +438,7 @@ class TestRefused(BacklogTestCase):
         answer = self.post(PATH, {'request': {
             'body': {**self.body(flavorRef=None), **hints}, 'ladder': 'web',
             'priorities': {}}}, code=400)
-        self.assertIn('group of their own', answer['error']['message'])
+        self.assertIn('together with a ladder', answer['error']['message'])
         self.assertEqual({}, self.trusts.made)
 
     def test_without_ladders(self):
@@ -462,10 +464,10 @@ class TestRefused(BacklogTestCase):
     def test_keystone_or_nova_is_away(self):
         self.trusts.fails['create'] = keystone_trusts.KeystoneUnavailable(
             'secret')
-        self.assertEqual('Keystone cannot be called.', self.create(code=503))
+        self.assertEqual('Keystone does not answer.', self.create(code=503))
         self.trusts.fails.clear()
         self.reading.fails = nova_api.NovaError('secret')
-        self.assertEqual('Nova cannot be called.', self.create(code=503))
+        self.assertEqual('Nova does not answer.', self.create(code=503))
         self.reading.fails = None
         self.assert_nothing_is_kept()
 
@@ -557,8 +559,8 @@ class TestRefused(BacklogTestCase):
             return made
 
         with mock.patch.object(self.trusts, 'create', stand_still):
-            self.assertEqual('Making a trust took too long.',
-                             self.create(code=503))
+            self.assertEqual('The creation of a trust in Keystone took too '
+                             'long.', self.create(code=503))
         self.assert_nothing_is_kept()
         self.assertEqual([], self.clear_up())
 
@@ -617,7 +619,7 @@ class TestLimit(BacklogTestCase):
         asked = len(self.reading.tokens)
         self.assertEqual(
             'The limit max_requests_per_project would be exceeded: 2 '
-            'allowed, 2 used, 1 asked for.', self.create(code=403))
+            'allowed, 2 used, 1 requested.', self.create(code=403))
         # Nobody else is asked before.
         self.assertEqual((asked, 2), (len(self.reading.tokens),
                                       len(self.trusts.made)))
@@ -640,7 +642,7 @@ class TestLimit(BacklogTestCase):
         ages(23 * 60)
         self.assertEqual(
             'The limit max_created_per_day would be exceeded: 2 allowed, 2 '
-            'used, 1 asked for.', self.create(code=403))
+            'used, 1 requested.', self.create(code=403))
         self.assertEqual({}, self.trusts.made)
         self.create('u:q')
         ages(60)
@@ -795,7 +797,7 @@ class TestChange(BacklogTestCase):
         for values, until in (({'not_after': in_hours(240)}, True),
                               ({'not_after': None}, False)):
             old = self.trust(uuid)
-            self.assertIn('only that user', self.change(
+            self.assertIn('only the user of the request', self.change(
                 uuid, ADMIN, 403, **values))
             self.assertEqual(old, self.trust(uuid))
             self.change(uuid, **values)
@@ -879,7 +881,7 @@ class TestChange(BacklogTestCase):
         changed = self.change(uuid, least_count=1)
         self.assertEqual((3, 1), (changed['count'], changed['least_count']))
         self.boots(uuid)
-        self.assertIn('cannot be changed any more',
+        self.assertIn('cannot be changed after',
                       self.change(uuid, code=409, count=4))
         self.change(uuid, name='still')
 
@@ -890,7 +892,7 @@ class TestChange(BacklogTestCase):
         self.assertEqual(at, self.change(uuid, not_before=at)['not_before'])
         self.boots(uuid)
         for other in (in_hours(3), None):
-            self.assertIn('when it may start cannot be changed any more',
+            self.assertIn('not_before of request',
                           self.change(uuid, code=409, not_before=other))
         self.change(uuid, name='still', not_before=at)
 

@@ -44,7 +44,7 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
 
     def test_those_that_are_not_open(self):
         silver = {'class': 'silver', 'server': {'flavorRef': 'f2'}}
-        self.assertIn("'silver' is none", self.create(code=400, **silver))
+        self.assertIn("'silver' is not", self.create(code=400, **silver))
         made = self.create(test_backlog_handlers.ADMIN, **silver)
         self.assertEqual('silver', made['class'])
         # By a flavor that the operator lets somebody use.
@@ -58,16 +58,16 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
             uuid, test_backlog_handlers.ADMIN, **{'class': 'silver'})['class'])
         self.assertEqual('silver', self.change(
             made['id'], **{'class': ''})['class'])
-        self.assertIn("flavor silver is of class 'silver'", self.change(
+        self.assertIn("flavor silver has the class 'silver'", self.change(
             made['id'], code=400, **{'class': 'gold'}))
 
     def test_flavors_that_do_not_fit(self):
         for flavor, name, text in (
-                ('f1', 'gold', 'those of flavor big are not'),
-                ('silver', 'gold', "flavor silver is of class 'silver'")):
+                ('f1', 'gold', 'preemptible flavors, which big is not'),
+                ('silver', 'gold', "flavor silver has the class 'silver'")):
             self.assertIn(text, self.create(
                 code=400, server={'flavorRef': flavor}, **{'class': name}))
-        self.assertIn('several classes: gold, silver', self.create(
+        self.assertIn('different classes: gold, silver', self.create(
             code=400, flavors=['gold', 'silver'],
             server={'flavorRef': None}))
         self.assert_nothing_is_kept()

@@ -48,7 +48,7 @@ class TestOrders(OrdersTestCase):
 
     def test_weights(self):
         for weights, text in (({'time': '1.5'}, "has '1.5' for time"),
-                              ({'tim': '1'}, "'tim', it must be one of"),
+                              ({'tim': '1'}, "the weight 'tim' is unknown"),
                               ({'time': '-1'}, 'weight of time is -1')):
             with self.subTest(weights), self.assertRaisesRegex(
                     exceptions.InvalidConfiguration, text):

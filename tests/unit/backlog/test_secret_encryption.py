@@ -54,7 +54,7 @@ class TestSealing(unittest.TestCase):
         self.write(new)
         self.assertEqual(SECRETS, self.open(newer))
         with self.assertRaisesRegex(secret_encryption.CannotDecrypt,
-                                    'another key'):
+                                    'lacks their key'):
             self.open(token)
 
     def test_renewal(self):
@@ -90,10 +90,10 @@ class TestSealing(unittest.TestCase):
         self.assertIn(f'{self.path}: No such file', caught.exception.detail)
 
     def test_bad_files(self):
-        for lines, text in (([], 'it has no key'), (['# x'], 'it has no key'),
-                            ([key(), 'hunter2'], 'line 2 is no key'),
-                            (['hünter2'], 'line 1 is no key'),
-                            ([key()[:-4]], 'line 1 is no key')):
+        for lines, text in (([], 'has no key'), (['# x'], 'has no key'),
+                            ([key(), 'hunter2'], 'line 2 must be a key'),
+                            (['hünter2'], 'line 1 must be a key'),
+                            ([key()[:-4]], 'line 1 must be a key')):
             self.write(*lines)
             with self.assertRaisesRegex(secret_encryption.BadKeys,
                                         text) as caught:

@@ -83,10 +83,10 @@ class TestHostProperties(ValuesTestCase):
     def test_messages(self):
         for text, message in (
                 ('[">=", $vcpus, 8]',
-                 'this is not JSON: Expecting value: line 1 column 8'),
-                ('', 'not JSON'), ('{}', 'JSON but no filter'),
-                ('"$vcpus"', 'JSON but no filter'),
-                ('[' * 100000, 'nested too deeply')):
+                 'is not valid JSON: Expecting value: line 1 column 8'),
+                ('', 'not valid JSON'), ('{}', 'must be a list'),
+                ('"$vcpus"', 'must be a list'),
+                ('[' * 100000, 'is not valid JSON')):
             self.assertIn(message,
                           self.refused(argtypes.host_properties, text))
 

@@ -111,21 +111,22 @@ class TestCreate(BacklogTestCase):
         made = self.request('create', '--body', str(path), '--flavor', 'f1',
                             '--flavor', 'f2', '--count', '2', 'other')
         self.assertEqual(('other', 2), (made['name'], made['count']))
-        self.refused('--image: that is a part of --body', 'create', '--body',
-                     str(path), '--image', self.reading.image_id)
+        self.refused('--image and --body exclude each other', 'create',
+                     '--body', str(path), '--image', self.reading.image_id)
         path.write_text('[]')
-        self.misused('has no "server"', 'create', '--body', str(path))
+        self.misused('must have the object "server"', 'create',
+                     '--body', str(path))
         path.write_text('{')
-        self.misused('is not JSON', 'create', '--body', str(path))
+        self.misused('is not valid JSON', 'create', '--body', str(path))
         self.misused('cannot be read', 'create', '--body', f'{path}2')
 
     def test_nonsense(self):
         image = ('--image', self.reading.image_id)
-        self.refused('there must be a name', 'create', '--flavor', 'f1')
-        self.refused('there must be a flavor', 'create', 'a')
+        self.refused('A name is required', 'create', '--flavor', 'f1')
+        self.refused('A flavor is required', 'create', 'a')
         self.refused("'request.ladder'", 'create', 'a', '--ladder', 'none',
                      '--priority', 'time=1', *image)
-        self.refused('stand alone', 'create', 'a', '--flavor', 'f1',
+        self.refused('exclude other networks', 'create', 'a', '--flavor', 'f1',
                      '--network', 'auto', '--network', 'none')
         self.refused("'request.flavors'", 'create', 'a', '--flavor', 'f3',
                      *image)
@@ -167,7 +168,7 @@ class TestRequests(BacklogTestCase):
             self.assertEqual(made['id'], self.request('show', name)['id'])
         self.refused("There is no request 'b'", 'show', 'b')
         self.create('a')
-        self.refused('more than one', 'show', 'a')
+        self.refused('have the name', 'show', 'a')
 
     def test_set(self):
         made = self.create('a', '--class', 'gold', '--longest-wait', '60',
@@ -186,7 +187,7 @@ class TestRequests(BacklogTestCase):
             # They count.
             self.assertEqual(0, each.pop('availability')['running_s'])
         self.assertEqual(changed, shown)
-        self.refused('nothing to change', 'set', 'b')
+        self.refused('at least one option', 'set', 'b')
 
     def test_availability(self):
         made = self.create('a', '--class', 'gold', flavor='f2')
@@ -194,7 +195,7 @@ class TestRequests(BacklogTestCase):
         self.assertEqual(0.95, found['promised_availability'])
         self.assertEqual({'running_s', 'waiting_s', 'starting_s', 'share'},
                          set(found['availability']))
-        self.refused("'silver' is none that may be asked for, but these are: "
+        self.refused("'silver' is not allowed; allowed are "
                      'gold', 'create', 'b', '--image', self.reading.image_id,
                      '--flavor', 'f2', '--class', 'silver')
 
@@ -215,7 +216,7 @@ class TestRequests(BacklogTestCase):
         text = self.openstack('backlog', 'request', 'cancel', 'b', 'x', 'c',
                               code=1)
         self.assertIn("There is no request 'x'", text)
-        self.assertIn('1 of 3 requests were not cancelled', text)
+        self.assertIn('1 of 3 requests could not be cancelled', text)
         self.assertEqual({'cancelled'}, {
             item['Status'] for item in self.request('list')})
         self.assertFalse(backlog_store.get(self.db, made[1]).ends_servers)
@@ -382,7 +383,7 @@ class TestNames(BacklogTestCase):
         for arguments, text in (
                 (('--flavor', 'other'), "There is no flavor 'other'"),
                 (('--flavor', 'spot', '--image', 'twin'),
-                 "more than one image 'twin'"),
+                 "Several images have the name 'twin'"),
                 (('--flavor', 'spot', '--network', 'outer'),
                  "There is no network 'outer'")):
             self.assertIn(text, self.openstack(

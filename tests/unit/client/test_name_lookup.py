@@ -120,7 +120,7 @@ class TestProjects(LookupTestCase):
     def test_no_such_project(self):
         arguments = ('reservation', 'limits', 'set', '--max-hosts', '1')
         self.refused("There is no project 'wfr'.", *arguments, 'wfr')
-        self.refused('more than one project', *arguments, 'twin')
+        self.refused('Several projects have the name', *arguments, 'twin')
         self.cloud.allowed = False
         self.refused('use its id', *arguments, 'wrf')
         self.set_limits(ID)

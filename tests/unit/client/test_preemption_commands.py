@@ -55,7 +55,7 @@ class TestVersion(ClientTestCase):
         for version in ('1.6', '2', 'latest', '1.0'):
             out = self.openstack('--os-preemption-api-version', version,
                                  'preemption', 'list', code=1)
-            self.assertIn(f'{version} is not supported; supported: 1.', out)
+            self.assertIn(f'{version} is not supported; supported are 1.', out)
         with mock.patch.dict(os.environ, OS_PREEMPTION_API_VERSION='1.6'):
             self.openstack('preemption', 'list', code=1)
 

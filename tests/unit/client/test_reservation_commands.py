@@ -113,7 +113,7 @@ class TestReservations(ReservationTestCase):
             self.assertEqual(made, self.reservation('show', name))
         self.refused("There is no reservation 'b'", 'show', 'b')
         self.create('--name', 'a')
-        self.refused('more than one', 'show', 'a')
+        self.refused('have the name', 'show', 'a')
         self.refused('There is no reservation', 'show', made['id'],
                      '--os-token', 'u:q')
 
@@ -127,7 +127,7 @@ class TestReservations(ReservationTestCase):
             tuple(changed[name] for name in (
                 'name', 'end_at', 'end_action', 'before_end_s')))
         self.assertEqual(changed, self.reservation('show', made['id']))
-        self.refused('nothing to change', 'set', 'b')
+        self.refused('at least one option', 'set', 'b')
 
     def test_delete(self):
         names = ('a', 'b', 'c')
@@ -152,11 +152,11 @@ class TestReservations(ReservationTestCase):
     def test_misuse(self):
         for message, arguments in (
                 ('90m, 4h, 2d', ('--duration', '4 hours')),
-                ('this is not JSON', ('--host-properties', '$vcpus > 4')),
+                ('is not valid JSON', ('--host-properties', '$vcpus > 4')),
                 ('cannot be read', ('--host-properties', '@/none')),
-                ('argument --start: \'now\' is no time',
+                ('argument --start: \'now\' must be a time',
                  ('--start', 'now', '--duration', '1d')),
-                ('no number from 1 on', ('--quantity', '0'))):
+                ('must be 1 or more', ('--quantity', '0'))):
             self.misused(message, 'create', *arguments)
 
 
@@ -192,7 +192,7 @@ class TestHosts(ReservationTestCase):
         self.assertEqual({'disks': ['a', 'b'], 'u': '4'}, host['extra'])
         self.assertEqual(host, self.reservation('host', 'show', 'host0',
                                                 token=ADMIN))
-        self.refused('nothing to change', 'host', 'set', 'host0',
+        self.refused('at least one option', 'host', 'set', 'host0',
                      token=ADMIN)
         self.refused('The path is unknown', 'host', 'show', 'a/b', token=ADMIN)
 
@@ -229,8 +229,8 @@ class TestLimits(ReservationTestCase):
         self.assertEqual(3, found['limits']['max_reservations'])
         self.openstack('reservation', 'limits', 'unset', 'p', token=ADMIN)
         self.assertEqual({}, reservable_hosts.get_limits(self.db, 'p'))
-        self.refused('nothing to change', 'limits', 'set', 'p', token=ADMIN)
-        self.refused('Name the project', 'limits', 'show')
+        self.refused('at least one option', 'limits', 'set', 'p', token=ADMIN)
+        self.refused('Give a project', 'limits', 'show')
 
     def test_own(self):
         """Keystone tells which project that is."""

@@ -113,8 +113,8 @@ class TestRotate(RotateTestCase):
         self.assertIsNone(backlog_secrets.get(self.db, 'r1'))
 
     def test_without_keys(self):
-        for keys, text in (((), 'it has no key'),
-                           (('hunter2',), 'line 1 is no key')):
+        for keys, text in (((), 'has no key'),
+                           (('hunter2',), 'line 1 must be a key')):
             self.write(*keys)
             with self.assertRaisesRegex(
                     manage.exceptions.InvalidConfiguration, text):

@@ -219,7 +219,7 @@ order = qos
         code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
                                  '--policy', path)
         self.assertEqual(1, code)
-        self.assertIn('qos_class: class gold: availability is missing', err)
+        self.assertIn('class gold: field availability is missing', err)
         self.write('nova.conf', '[preemption]\nactions = delete\n'
                    '[classes]\nenabled = true\nqos_class = '
                    'name:gold,importance:1,availability:1\n')

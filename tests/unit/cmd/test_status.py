@@ -149,7 +149,7 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Options', 'FAILURE', 'No such file')
         with open(path, 'w') as stream:
             stream.write('hunter2')
-        self.assert_found('Options', 'FAILURE', 'line 1 is no key')
+        self.assert_found('Options', 'FAILURE', 'line 1 must be a key')
         with open(path, 'wb') as stream:
             stream.write(fernet.Fernet.generate_key())
         self.assertEqual({}, self.results())

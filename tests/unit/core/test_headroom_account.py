@@ -47,7 +47,7 @@ class TestParse(unittest.TestCase):
     def test_invalid_texts(self) -> None:
         for text in ('VCPU', 'VCPU:', ':1', 'VCPU:101%', 'VCPU:-1', 'A:1.5',
                      'VCPU:5%%', 'VCPU:\u00b2'):
-            with self.assertRaisesRegex(ValueError, 'headroom is CLASS'):
+            with self.assertRaisesRegex(ValueError, 'must be CLASS:AMOUNT'):
                 headroom_account.parse(text)
 
     @support.LAW

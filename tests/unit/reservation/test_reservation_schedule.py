@@ -120,8 +120,8 @@ class TestSchedule(test_decisions.TestSQLite):
         conf([])
         self.conf = conf
         self.schedule = self.make()
-        self.refuse(exceptions.ReservationsDisabled, 'its operator|Its '
-                    'operator', self.create)
+        self.refuse(exceptions.ReservationsDisabled, 'the operator',
+                    self.create)
         self.limit(enabled=True)
         self.refuse(exceptions.NoHostsForReservation, '', self.create)
         for name in self.inventory.hosts:
@@ -164,8 +164,8 @@ class TestSchedule(test_decisions.TestSQLite):
         self.create(quantity=4)
         self.assertIsNone(self.preview())
         self.refuse(exceptions.NoHostsForReservation,
-                    'No 1 of 4 matching hosts are free for 3600 s now; '
-                    '2026-01-01T13:00:00Z is the earliest time', self.create)
+                    'Fewer than 1 of 4 matching hosts are free for 3600 s now'
+                    '; 2026-01-01T13:00:00Z is the earliest time', self.create)
 
     def test_at_any_time_from_a_start(self):
         self.create(quantity=4)
@@ -193,9 +193,9 @@ class TestSchedule(test_decisions.TestSQLite):
         asked = {'host_properties': ['>=', '$vcpus', 12], 'quantity': 2}
         self.assertEqual(('h3', 'h4'), self.create(**asked).held)
         self.refuse(exceptions.NoHostsForReservation,
-                    'No 2 of 2 matching hosts', self.create, **asked)
+                    'Fewer than 2 of 2 matching hosts', self.create, **asked)
         self.refuse(exceptions.NoHostsForReservation,
-                    '3 hosts are requested, and 2 match', self.create,
+                    '3 hosts are requested, but only 2 ', self.create,
                     **{**asked, 'quantity': 3})
         granted = self.create(host_properties='["=", "$vcpus", "8"]')
         self.assertEqual(['=', '$vcpus', '8'], granted.host_properties)
@@ -240,24 +240,24 @@ class TestSchedule(test_decisions.TestSQLite):
 
     def test_invalid_requests(self):
         for asked, message in (
-                ({'quantity': 0}, '^quantity: is no whole number from 1'),
+                ({'quantity': 0}, '^quantity: it must be an integer from 1'),
                 ({'quantity': True}, '^quantity: '),
                 ({'quantity': 2 ** 31}, '^quantity: '),
-                ({'duration_s': 0}, '^duration: is no whole number from 1'),
+                ({'duration_s': 0}, '^duration: it must be an integer from 1'),
                 ({'duration_s': 1.5}, '^duration: '),
                 ({'duration_s': None, 'start_time': NOW, 'end_time':
                   datetime.datetime.fromisoformat('8999-01-01')},
-                 '^duration: is no whole number from 1'),
-                ({'start_time': NOW - HOUR}, '^start_time: has passed'),
+                 '^duration: it must be an integer from 1'),
+                ({'start_time': NOW - HOUR}, '^start_time: it is in the past'),
                 ({'start_time': datetime.datetime.max},
-                 '^start_time: is not before 9000'),
-                ({'end_time': datetime.datetime.max}, '^end_time: is not be'),
-                ({'name': 'x' * 256}, '^name: is no string of at most 255'),
-                ({'end_action': 'stop'}, '^end_action: is none of shelve, '),
+                 '^start_time: it must be before 9000'),
+                ({'end_time': datetime.datetime.max}, '^end_time: it must be'),
+                ({'name': 'x' * 256}, '^name: it must be a string of at '),
+                ({'end_action': 'stop'}, '^end_action: it must be one of '),
                 ({'before_end_s': -1}, '^before_end_s: '),
                 ({'host_properties': ['?']}, r'^host_properties\[0\]: unkn'),
-                ({'host_properties': '['}, '^host_properties: no JSON'),
-                ({'host_properties': {}}, '^host_properties: a list'),
+                ({'host_properties': '['}, '^host_properties: it is not val'),
+                ({'host_properties': {}}, '^host_properties: it must be a '),
         ):
             for call in (self.create, self.preview):
                 self.refuse(exceptions.InvalidReservation, message, call,
@@ -273,14 +273,14 @@ class TestSchedule(test_decisions.TestSQLite):
         for call in (self.create, self.preview):
             self.refuse(exceptions.ReservationLimit,
                         'max_reservations would be exceeded: 2 allowed, 2 '
-                        'used, 1 asked for', call)
+                        'used, 1 requested', call)
         self.schedule.cancel(first.uuid)
         self.create()
 
     def test_hosts_at_once(self):
         self.limit(max_hosts=3)
         self.create(quantity=2)
-        message = 'max_hosts would be exceeded: 3 allowed, 2 used, 2 asked'
+        message = 'max_hosts would be exceeded: 3 allowed, 2 used, 2 requested'
         for call in (self.create, self.preview):
             self.refuse(exceptions.ReservationLimit, message, call,
                         quantity=2)
@@ -295,7 +295,7 @@ class TestSchedule(test_decisions.TestSQLite):
         for call in (self.create, self.preview):
             self.refuse(exceptions.ReservationLimit,
                         'max_duration_s would be exceeded: 7200 allowed, 0 '
-                        'used, 7201 asked', call, duration_s=7201)
+                        'used, 7201 requested', call, duration_s=7201)
 
     def test_limit_in_advance(self):
         self.limit(max_advance_s=7200)
@@ -305,7 +305,7 @@ class TestSchedule(test_decisions.TestSQLite):
         for call in (self.create, self.preview):
             self.refuse(exceptions.ReservationLimit,
                         'max_advance_s would be exceeded: 7200 allowed, 0 '
-                        'used, 10800 asked', call, start_time=NOW + 3 * HOUR)
+                        'used, 10800 requ', call, start_time=NOW + 3 * HOUR)
         self.refuse(exceptions.NoHostsForReservation,
                     'free for 3600 s after 2026-01-01T12:00:00Z.$',
                     self.create, start_time=NOW)
@@ -348,9 +348,9 @@ class TestSchedule(test_decisions.TestSQLite):
                 ({'end_action': 'stop'}, '^end_action: '),
                 ({'name': 7}, '^name: '),
                 ({'before_end_s': 2 ** 31}, '^before_end_s: '),
-                ({'end_at': NOW}, '^end_at: is not after now'),
-                ({'end_at': NOW + HOUR}, '^end_at: is not after the start'),
-                ({'end_at': datetime.datetime.max}, '^end_at: is not befo')):
+                ({'end_at': NOW}, '^end_at: it must be after now'),
+                ({'end_at': NOW + HOUR}, '^end_at: it must be after the st'),
+                ({'end_at': datetime.datetime.max}, '^end_at: it must be be')):
             self.refuse(exceptions.InvalidReservation, message,
                         self.schedule.change, uuid, **changes)
         self.refuse(exceptions.ReservationNotFound, uuid,
@@ -369,11 +369,11 @@ class TestSchedule(test_decisions.TestSQLite):
         self.limit(max_duration_s=7200, max_hosts=3)
         uuid = self.create(quantity=2).uuid
         self.create(quantity=2, start_time=NOW + 1.5 * HOUR)
-        self.refuse(exceptions.ReservationLimit, 'max_duration_s.* 7201 ask',
+        self.refuse(exceptions.ReservationLimit, 'max_duration_s.* 7201 req',
                     self.schedule.change, uuid,
                     end_at=NOW + 2 * HOUR + HOUR / 3600)
         self.refuse(exceptions.ReservationLimit,
-                    'max_hosts would be exceeded: 3 allowed, 2 used, 2 asked',
+                    'max_hosts would be exceeded: 3 allowed, 2 used, 2 requ',
                     self.schedule.change, uuid, end_at=NOW + 2 * HOUR)
         self.schedule.change(uuid, end_at=NOW + 1.5 * HOUR)
         self.limit(max_duration_s=60, max_hosts=1)

@@ -94,7 +94,7 @@ class TestGranted(unittest.TestCase):
     def test_why_it_is_refused(self):
         why = {
             'no 3 of 2 matching hosts': reserve(0, 'r', 1000, 10, hosts=3),
-            'has passed': reserve(1000, 'r', 10, 10),
+            'in the past': reserve(1000, 'r', 10, 10),
             'max_hosts': reserve(0, 'r', 1000, 10, hosts=2),
             'no 1 of 0 matching': reserve(
                 0, 'r', 1000, 10, query=['>', '$inventory.VCPU', 4])}

@@ -223,7 +223,7 @@ class TestWhoMay(unittest.TestCase):
         found = self.look({('p1', 'u1'): USED_UP})
         self.assertEqual((), found.held)
         self.assertEqual(['b'], [start.uuid for start in found.starts])
-        self.assertIn('the quota of its user leaves 0 servers',
+        self.assertIn('the quota of its project has 0 servers',
                       found.notes['a'].waits_for['text'])
         # It may be another one by the next pass.
         self.assertEqual(('a',), found.quotas)

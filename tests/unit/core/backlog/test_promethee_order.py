@@ -79,7 +79,7 @@ class TestRank(unittest.TestCase):
 
     def test_absurd_weights(self):
         for weights, text in (
-                ({'times': 1}, "'times', it must be one of time, rep"),
+                ({'times': 1}, "'times' is unknown; known are time, rep"),
                 ({'time': -1}, 'weight of time is -1'),
                 (dict.fromkeys(('time', 'reputation', 'cores',
                                 'redundancy'), 0), 'are 0')):

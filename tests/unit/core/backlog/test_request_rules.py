@@ -170,14 +170,14 @@ class TestWishes(unittest.TestCase):
                              request_rules.class_of(name, flavors, known))
         for name, flavors, text in (
                 ('gold', (flavor(), flavor(preemptible=False)),
-                 ("class: servers of 'gold' are preemptible, and those of "
-                  'flavor a are not')),
+                 ("class: class 'gold' requires preemptible flavors, which "
+                  'a is not')),
                 ('gold', (flavor('silver'),),
-                 "class: flavor asilver is of class 'silver'"),
+                 "class: flavor asilver has the class 'silver'"),
                 ('', (flavor('gold'), flavor()),
-                 'flavors: they are of several classes: none, gold'),
+                 'flavors: they have different classes: none, gold'),
                 ('', (flavor('gold'), flavor('silver')),
-                 'flavors: they are of several classes: gold, silver')):
+                 'flavors: they have different classes: gold, silver')):
             with self.subTest(text), self.assertRaises(
                     request_rules.InvalidRequest) as caught:
                 request_rules.class_of(name, flavors, known)
@@ -186,7 +186,7 @@ class TestWishes(unittest.TestCase):
     def test_a_class_without_classes(self):
         with self.assertRaises(request_rules.InvalidRequest) as caught:
             request_rules.check_constraints({'class_name': 'gold'}, NOW, ())
-        self.assertIn('nor any other', str(caught.exception))
+        self.assertIn('nor is any other', str(caught.exception))
 
 
 class TestLimit(unittest.TestCase):
@@ -211,7 +211,7 @@ class TestWhyNot(unittest.TestCase):
     def test_servers_that_start_together_count(self):
         self.assertEqual('',
             request_rules.why_over_quota(base.request(), LIMITS))
-        self.assertIn('leaves 1 servers, and it needs 2',
+        self.assertIn('has 1 servers left, but it needs 2',
             request_rules.why_over_quota(
             base.request(count=2), LIMITS))
         self.assertEqual('', request_rules.why_over_quota(
@@ -219,14 +219,14 @@ class TestWhyNot(unittest.TestCase):
 
     def test_pinned_cores_are_cores(self):
         for wanted, left in (
-                (base.alternative(PCPU=5), 'leaves 4 vCPUs'),
+                (base.alternative(PCPU=5), 'has 4 vCPUs left'),
                 (base.alternative(PCPU=2, VCPU=3), 'it needs 5'),
                 (base.alternative(PCPU=2, VCPU=2), '')):
             self.assertIn(left, request_rules.why_over_quota(
                 base.request('a', wanted), LIMITS) or '-' * (not left))
 
     def test_one_flavor_within_the_quota_suffices(self):
-        self.assertIn('leaves 4 vCPUs', request_rules.why_over_quota(
+        self.assertIn('has 4 vCPUs left', request_rules.why_over_quota(
             base.request('a', vcpus(5)), LIMITS))
         self.assertEqual('', request_rules.why_over_quota(
             base.request('a', vcpus(5), vcpus(4)), LIMITS))
@@ -239,7 +239,7 @@ class TestWhyNot(unittest.TestCase):
             base.request('a', vcpus(99), count=99), {}))
 
     def test_usage_above_the_quota(self):
-        self.assertIn('leaves 0 servers', request_rules.why_over_quota(
+        self.assertIn('has 0 servers left', request_rules.why_over_quota(
             base.request(), {'maxTotalInstances': 1,
                              'totalInstancesUsed': 3}))
 

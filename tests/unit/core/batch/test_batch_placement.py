@@ -160,7 +160,7 @@ class TestBadInput(unittest.TestCase):
 
     def test_options(self):
         for name, value, text in (
-                ('mode', 'best', "'best', it must be one of exact, greedy"),
+                ('mode', 'best', "'best'; it must be one of exact, greedy"),
                 ('score', 'x', 'one of dp, ml, weights'),
                 ('most_at_once', 9000, 'from 1 to 8192'),
                 ('time_limit_s', 0, 'time_limit_s is 0'),
@@ -178,7 +178,7 @@ class TestBadInput(unittest.TestCase):
     def test_duplicates(self):
         with self.assertRaisesRegex(ValueError, 'requests are the same'):
             base.place([base.request(0, 1)] * 2, [])
-        with self.assertRaisesRegex(ValueError, 'host a is there twice'):
+        with self.assertRaisesRegex(ValueError, 'host a is a duplicate'):
             base.place([], [base.host('a', 1)] * 2)
 
     def test_amounts(self):

@@ -247,19 +247,19 @@ class TestTable(unittest.TestCase):
 
     def test_errors_name_invalid_fields(self) -> None:
         for changed, text in (
-            ({"name": ""}, "name of class (without a name) is , it must be a"),
+            ({"name": ""}, "name of class (without a name) is ; it must be a"),
             ({"importance": 0},
-             "importance of class gold is 0, it must be 1 or more"),
+             "importance of class gold is 0; it must be 1 or more"),
             ({"availability": Fraction(3, 2)},
-             ("availability of class gold is 3/2, it must be more than 0 "
+             ("availability of class gold is 3/2; it must be more than 0 "
               "and at most 1")),
             ({"availability": Fraction(0)}, "availability of class gold is 0"),
             ({"safety_margin_s": -1},
-             "safety_margin_s of class gold is -1, it must be 0 or more"),
+             "safety_margin_s of class gold is -1; it must be 0 or more"),
             ({"overhead_limit": Fraction(2)},
-             "overhead_limit of class gold is 2, it must be from 0 to 1"),
+             "overhead_limit of class gold is 2; it must be from 0 to 1"),
             ({"least_run_s": -1},
-             "least_run_s of class gold is -1, it must be 0 or more"),
+             "least_run_s of class gold is -1; it must be 0 or more"),
         ):
             with self.assertRaises(ValueError) as caught:
                 dataclasses.replace(GOLD, **changed)
@@ -267,13 +267,13 @@ class TestTable(unittest.TestCase):
 
     def test_invalid_tables(self) -> None:
         for table, text in (
-            ((), "there are 0 classes, there must be from 1 to 8"),
+            ((), "0 classes are defined; there must be 1 to 8"),
             ([QosClass(str(n), n, Fraction(1)) for n in range(1, 10)],
-             "there are 9 classes"),
+             "9 classes are defined"),
             ((GOLD, dataclasses.replace(SILVER, name="gold")),
-             "name of two classes is gold, each must differ"),
+             "two classes have the name gold"),
             ((GOLD, dataclasses.replace(SILVER, importance=1)),
-             "importance of classes gold and silver is 1, each must differ"),
+             "classes gold and silver have the same importance, 1"),
         ):
             with self.assertRaises(ValueError) as caught:
                 Classes(*table)

@@ -342,16 +342,16 @@ class TestAgeing(unittest.TestCase):
 class TestRefusals(unittest.TestCase):
     def test_a_criterion_that_cannot_be(self) -> None:
         for arguments, text in (
-            ({"weight": -1}, "weight of x is -1, it must be 0 or more"),
+            ({"weight": -1}, "weight of x is -1; it must be 0 or more"),
             ({"preference": 0},
-             "preference of x is 0, it must be more than 0"),
+             "preference of x is 0; it must be more than 0"),
         ):
             with self.assertRaises(ValueError) as caught:
                 Criterion("x", **arguments)
             self.assertEqual(text, str(caught.exception))
 
     def test_a_patience_that_cannot_be(self) -> None:
-        with self.assertRaisesRegex(ValueError, "patience_s is 0, it must"):
+        with self.assertRaisesRegex(ValueError, "patience_s is 0; it must"):
             promethee.ageing(SLA, 0)
 
     def test_no_weight_at_all(self) -> None:
@@ -360,7 +360,7 @@ class TestRefusals(unittest.TestCase):
 
     def test_a_row_of_another_length(self) -> None:
         with self.assertRaisesRegex(
-            ValueError, r"\(1, 2\) has 2 values, it must have 4"
+            ValueError, r"\(1, 2\) has 2 values; it must have 4"
         ):
             promethee.ordered([Alternative("a", 0, (1, 2))], SLA)
 

@@ -43,13 +43,13 @@ class TestAskedWindow(unittest.TestCase):
 
     def test_what_cannot_be(self):
         for said, message in (
-                ((939, None, 60), '^start_time: has passed'),
-                ((None, 1000, 60), '^end_time: has passed'),
-                ((940, 1000, None), '^end_time: has passed'),
-                ((2000, 2000, None), '^end_time: is not after start_time'),
-                ((None, None, None), '^duration: is needed without both'),
-                ((2000, None, None), '^duration: is needed without both'),
-                ((None, 2000, None), '^duration: is needed without both'),
+                ((939, None, 60), '^start_time: it is in the past'),
+                ((None, 1000, 60), '^end_time: it is in the past'),
+                ((940, 1000, None), '^end_time: it is in the past'),
+                ((2000, 2000, None), '^end_time: it must be after start_time'),
+                ((None, None, None), '^duration: it is required unless'),
+                ((2000, None, None), '^duration: it is required unless'),
+                ((None, 2000, None), '^duration: it is required unless'),
                 ((2000, 2500, 501), '^duration: 501 s are more than the 500'),
                 ((940, 1500, 560), '^duration: 560 s are more than the 500')):
             with self.subTest(said), self.assertRaisesRegex(

@@ -269,7 +269,7 @@ class TestErrors(unittest.TestCase):
         boot = '{"t": 1, "kind": "boot", "id": "a", "resources": %s}'
         reserve = '{"t": 1, "kind": "reserve", "id": "a", %s}'
         for line, why in (
-                ('{', 'line 2: no JSON: Expecting'),
+                ('{', 'line 2: it is not valid JSON: Expecting'),
                 ('[]', 'line 2: it is not a JSON object'),
                 ('[' * 100_000, 'line 2: too much is nested in it'),
                 ('{"t": NaN, "kind": "end", "id": "a"}', 'NaN is not a'),
@@ -297,7 +297,7 @@ class TestErrors(unittest.TestCase):
                 (reserve % '"end_action": {}', 'end_action is {}'),
                 (reserve % '"host_properties": ["like", 1]',
                  'unknown operator'),
-                (reserve % '"host_properties": 7', 'a list with an operator'),
+                (reserve % '"host_properties": 7', 'it must be a list'),
                 (reserve % '"resources": {}, "host_properties": []',
                  'there must not be both'),
                 (reserve % '"flavor": "x"', "'flavor' is not known"),
