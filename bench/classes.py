@@ -29,8 +29,8 @@ from nova_preempt import db
 from nova_preempt.classes import clock_keeper
 import nova_preempt.conf
 from nova_preempt.core.classes import class_table
-from nova_preempt.db import class_servers
 from nova_preempt.db import schema
+from nova_preempt.db import server_uptimes
 
 CELL = '1a1f0b0e-0000-4000-8000-000000000001'
 # Long ago: what has just changed is read again at each look.
@@ -157,7 +157,7 @@ def run(conf: cfg.ConfigOpts, cell: Cell, number: int) -> int:
           'clock)')
     begun = look(first)
     tell('the first look', begun)
-    found = len(class_servers.find(database))
+    found = len(server_uptimes.find(database))
     idle = min(look(first) for _ in range(3))
     tell('nothing has changed', idle)
     other = look(second)

@@ -41,10 +41,10 @@ class Weighing(contextlib.AbstractContextManager):
         rng = random.Random(copies.SEED)
         now = timeutils.utcnow()
         energy_store.put_figures(database, [
-            energy_store.HostFigures(host.name, 1e12 * rng.uniform(1, 4),
-                                     rng.uniform(300, 900),
-                                     rng.uniform(80, 200),
-                                     now) for host in hosts])
+            energy_store.HostEfficiency(host.name, 1e12 * rng.uniform(1, 4),
+                                        rng.uniform(300, 900),
+                                        rng.uniform(80, 200),
+                                        now) for host in hosts])
         self._weigher.figures.refresh()
 
     def __enter__(self):

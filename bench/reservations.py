@@ -34,8 +34,8 @@ import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import models
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
@@ -246,7 +246,7 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                                            told,
                                            reservation_model.to_us(NOW)).memory
 
-    needed = calendar_cache.CalendarCache(database)
+    needed = reservation_calendar.CalendarCache(database)
     # Without its thread.
     known = lease_cache.LeaseCache(lease_cache.load_service(conf),
                                    conf.reservation)

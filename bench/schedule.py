@@ -33,7 +33,7 @@ from nova.scheduler.client import report
 import oslo_messaging as messaging
 
 from nova_preempt import db
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.core.scheduling import victim_search
 from nova_preempt.db import preemptible_hints
 from nova_preempt.embedded import embedded_cloud
@@ -188,7 +188,7 @@ class Phases(contextlib.AbstractContextManager):
             'get_host_states_by_uuids',)),
         'filters, weighers': (host_manager.HostManager, (
             'get_filtered_hosts', 'get_weighed_hosts')),
-        'servers': (server_cache.ServerCache, ('refresh',)),
+        'servers': (preemptible_server_cache.ServerCache, ('refresh',)),
         'our database': (db.Decisions, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (preemptible_hints, ('get',)),

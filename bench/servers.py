@@ -21,7 +21,7 @@ import uuid
 from nova import context as nova_context
 from nova.db.main import api as cell_database
 
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.embedded import embedded_cloud
 
 ON_A_HOST = 10
@@ -73,8 +73,8 @@ def timed(what, function):
 
 
 def measure(case, count):
-    cache = server_cache.ServerCache(lambda: case.scheduler.host_manager.cells,
-                                     lambda uuids: set())
+    cache = preemptible_server_cache.ServerCache(
+        lambda: case.scheduler.host_manager.cells, lambda uuids: set())
     # By default it stops waiting for a slow cell.
     cache._readings._limit_s = 3600
     gc.collect()

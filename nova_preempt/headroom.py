@@ -43,8 +43,8 @@ class Headroom:
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param providers: a nova_preempt.cloud.provider_cache.ProviderCache
     :param monotonic: the clock that ages the data
-    :param trees: a nova_preempt.cloud.provider_trees.TreeCache, None to ignore
-        providers below hosts
+    :param trees: a nova_preempt.cloud.tree_cache.ProviderTreeCache, None to
+        ignore providers below hosts
     :raises InvalidConfiguration: [preemption]headroom is invalid
     """
 

@@ -116,7 +116,7 @@ def set_energy_figures(call):
     given = efficiency_ranking.Figures(*(wanted.get(key) for key in _FIGURES))
     _check(given)
     _check_host(call, name)
-    figures = energy_store.HostFigures(
+    figures = energy_store.HostEfficiency(
         name, given.flops, given.watts, given.idle_watts, timeutils.utcnow(),
         wanted.get('source', ''))
     energy_store.put_figures(call.services.database, [figures])

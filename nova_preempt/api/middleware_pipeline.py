@@ -41,7 +41,7 @@ def make_services(conf):
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
         classes=known_classes, submissions=request_intake.RequestIntake(
             conf, database, keystone_trusts.Trusts(conf),
-            nova_as_user.UserLookup(conf),
+            nova_as_user.ResourceLookup(conf),
             known_classes, tell=transition_recorder.RequestNotifications(
                 conf, socket.gethostname()).changed))
 

@@ -18,7 +18,7 @@ from nova_preempt.api import request_validation
 from nova_preempt.api import schemas
 from nova_preempt.api import views
 from nova_preempt.db import decisions
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 
 
 @operation.serves('GET', '/', None, schemas.VERSIONS_ANSWER)
@@ -55,7 +55,7 @@ def list_preemptions(call):
         *(['status'] if query.get('status') == 'refused' else []))
     owner = query.get('project_id') and (query['project_id'], '')
     viewer = (None if call.allows(policy.ALL_PROJECTS, owner) else project_id)
-    found = queries.get_preemptions(
+    found = preemption_queries.get_preemptions(
         call.services.database, project_id=project_id,
         server_uuid=query.get('server_id'),
         victim_uuid=query.get('victim_id'), flavor=query.get('flavor'),
@@ -71,7 +71,8 @@ def _marker(call, viewer):
     uuid = call.query.get('marker')
     if uuid is None:
         return None
-    marker = queries.get_preemption(call.services.database, uuid, viewer)
+    marker = preemption_queries.get_preemption(call.services.database, uuid,
+                                               viewer)
     if marker is None:
         raise pagination.unknown_marker('preemption', uuid)
     return marker
@@ -82,8 +83,9 @@ def _marker(call, viewer):
 def show_preemption(call):
     """Show a preemption with its decision record."""
     uuid = call.path['preemption_id']
-    found = request_validation.is_uuid(uuid) and queries.get_preemption(
-        call.services.database, uuid)
+    found = (request_validation.is_uuid(uuid)
+             and preemption_queries.get_preemption(call.services.database,
+                                                   uuid))
     sees_all = found and call.sees_all(policy.ALL_PROJECTS, _sides(found))
     if not found or sees_all is None or (
             found.status == decisions.REFUSED and not sees_all):
@@ -159,7 +161,7 @@ def placement_chances(call):
 def statistics(call):
     """Count preemptions and victims by flavor of the victims."""
     interval = pagination.interval(call)
-    flavors, total = queries.get_statistics(
+    flavors, total = preemption_queries.get_statistics(
         call.services.database,
         project_id=call.viewer(policy.ALL_PROJECTS), **interval)
     return {'statistics': {

@@ -66,7 +66,8 @@ _FROM_ENGINE = ('name', 'service_host', 'state', 'status', 'vacant',
 def host(item, settings, default, reservations):
     """Return a host of the engine as JSON.
 
-    :param settings: its db.calendar_cache.HostSettings, None if it has none
+    :param settings: its db.reservation_calendar.HostSettings, None if it has
+        none
     :param default: whether hosts without settings are reservable
     :param reservations: its db.reservations.Bookings
     """

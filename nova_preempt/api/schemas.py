@@ -9,7 +9,7 @@ from importlib import resources
 
 import yaml
 
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 
 _DESCRIPTIONS = yaml.safe_load(resources.files('nova_preempt.api').joinpath(
     'field_descriptions.yaml').read_text(encoding='utf-8'))
@@ -20,7 +20,7 @@ TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255,
         'pattern': r'^[\u0020-\u007e\u00a0-\ud7ff\ue000-\uffff]+$'}
 UUID = {'type': 'string', 'format': 'uuid', 'minLength': 36, 'maxLength': 36}
 TIME = {'type': 'string', 'format': 'date-time', 'maxLength': 40}
-STATUS = {'type': 'string', 'enum': list(queries.STATUSES)}
+STATUS = {'type': 'string', 'enum': list(preemption_queries.STATUSES)}
 FLAG = {'type': 'boolean'}
 #: A page size; pagination.MOST_ITEMS bounds larger ones.
 LIMIT = {'type': 'integer', 'minimum': 1, 'maximum': 2 ** 31 - 1}

@@ -9,7 +9,7 @@ from nova_preempt.api import schemas
 from nova_preempt.api import views
 from nova_preempt.core.backlog import request_history
 from nova_preempt.core.times import microseconds
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 
 #: The microversion that introduced classes.
 SINCE = '1.5'
@@ -56,8 +56,8 @@ def class_members(call, request, changes, servers):
     known = call.services.classes
     qos = known and known.table.classes.find(request.class_name)
     if known:
-        found = class_servers.find(call.services.database,
-                                   [item['id'] for item in servers])
+        found = server_uptimes.find(call.services.database,
+                                    [item['id'] for item in servers])
         for item in servers:
             if item['id'] in found:
                 item['availability'] = _clocks(

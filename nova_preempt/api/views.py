@@ -90,7 +90,7 @@ def explanation(answer, project_id=None):
 
 
 def numbers(item):
-    """A queries.PreemptionCounts as JSON."""
+    """A preemption_queries.PreemptionCounts as JSON."""
     return render(
         item, schemas.NUMBERS,
         {'preemptions_by_status': 'preemptions',

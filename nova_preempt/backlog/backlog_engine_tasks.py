@@ -23,7 +23,7 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import batch_plans
-from nova_preempt.db import backlog_hosts
+from nova_preempt.db import boot_host_choices
 from nova_preempt.db import pauses
 from nova_preempt.db import record_purge
 from nova_preempt.reservation import reservation_purge
@@ -124,7 +124,7 @@ class BacklogEngineTasks:
         now = self._now()
         orphans = self._orphans.clear(now)
         # NOTE: also after batches were switched off.
-        backlog_hosts.forget_choices(self._db, now)
+        boot_host_choices.forget_choices(self._db, now)
         try:
             return self._loop.run(
                 now, is_paused=bool(self._pauses.why(pauses.BACKLOG)))

@@ -14,8 +14,8 @@ from nova_preempt.core import times
 from nova_preempt.core.backlog import backlog_controller as core
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.model import SECOND
-from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_store
+from nova_preempt.db import boot_host_choices
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class BacklogLoop:
                 except (nova_api.NovaError,
                         placement_api.PlacementError) as exc:
                     error = exc
-            turns = backlog_hosts.get_turns(self._db)
+            turns = boot_host_choices.get_turns(self._db)
             waiting = [] if is_paused else followed.waiting
             step = self._step(followed, waiting, cloud, turns, now)
         self._memory = step.memory
@@ -79,7 +79,7 @@ class BacklogLoop:
         self._log(of[core.LogException])
         backlog_store.note(self._db, {item.request.uuid: item.note
                                       for item in of[core.RecordWaitReason]})
-        backlog_hosts.replace_turns(self._db, turns, step.memory.turns)
+        boot_host_choices.replace_turns(self._db, turns, step.memory.turns)
         with metrics.BACKLOG_STEP.labels('start').time():
             self._launcher.start(of[core.Launch])
         self._cloud.quotas.ask([item.request for item in of[core.AskQuota]])
@@ -96,7 +96,7 @@ class BacklogLoop:
         followed = self._follow(self._tracker.open(), (), {}, now)
         cloud = self._cloud.read(now, followed.waiting)
         step = self._step(followed, followed.waiting, cloud,
-                          backlog_hosts.get_turns(self._db), now)
+                          boot_host_choices.get_turns(self._db), now)
         return [item for item in step.intents
                 if isinstance(item, core.Launch)], cloud, followed.waiting
 

@@ -11,8 +11,8 @@ from nova_preempt.backlog import capacity_reader
 from nova_preempt.core.backlog import host_capacity
 from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import wait_estimate
-from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_store
+from nova_preempt.db import boot_host_choices
 
 ORDERS = 'nova_preempt.order'
 
@@ -64,7 +64,7 @@ class CloudObserver:
         return pass_values.Cloud(
             rooms, groups, places, self._rooms.departures(),
             self._batch and self._batch.planner(groups),
-            self._pace(now), backlog_hosts.hosts_of_boots(self._db),
+            self._pace(now), boot_host_choices.hosts_of_boots(self._db),
             self.quotas.known(), is_over=self._alarm())
 
     def _alarm(self):

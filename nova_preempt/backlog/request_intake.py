@@ -40,7 +40,7 @@ class RequestIntake:
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :param database: a db.Database
     :param made: a cloud.keystone_trusts.Trusts
-    :param reading: a cloud.nova_as_user.UserLookup
+    :param reading: a cloud.nova_as_user.ResourceLookup
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
     :param tell: called with a changed backlog_model.Request and its former

@@ -12,9 +12,9 @@ from nova_preempt import metrics
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import boot_secret
 from nova_preempt.core.backlog import request_servers
-from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_secrets
 from nova_preempt.db import backlog_store
+from nova_preempt.db import boot_host_choices
 from nova_preempt.handover import preemption_notifications
 
 LOG = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class TransitionRecorder:
             return {}
         secret = secrets.token_urlsafe()
         try:
-            backlog_hosts.keep_choice(
+            boot_host_choices.keep_choice(
                 self._db, secret, boot_secret.ChosenHosts(
                     request.project_id, request.user_id, boot.flavor_id,
                     boot.count, request.uuid, boot.number, hosts, until))

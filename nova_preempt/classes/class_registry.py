@@ -18,7 +18,7 @@ from nova_preempt.core.backlog import request_history
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.classes import class_table
 from nova_preempt.db import backlog_history
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 
 #: How often the engine reads servers of a class. Nova dates what happens to
 #: them, so a late reading loses nothing.
@@ -117,12 +117,12 @@ class ClassClaims:
 
     def overheads_us(self, requests):
         """Return {uuid: how long its server takes to get to a host}."""
-        known = class_servers.overheads(self._db)
+        known = server_uptimes.overheads(self._db)
         return {request.uuid: known.get(_kind(request), self.table.overhead_us)
                 for request in requests}
 
 
 def _kind(request):
-    """Return the kind of db.class_servers.ClassServer of a first flavor."""
+    """Return the kind of db.server_uptimes.ServerUptime of a first flavor."""
     return (request.alternatives[0].name,
             request_rules.starts_from_volume(request.body.get('server', {})))

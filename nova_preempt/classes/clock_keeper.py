@@ -14,7 +14,7 @@ import threading
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import cell_reader as readings
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instance_actions
@@ -24,7 +24,7 @@ from nova_preempt.core.classes import class_of_server
 from nova_preempt.core.classes import clock_events
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.model import SECOND
-from nova_preempt.db import class_servers as db
+from nova_preempt.db import server_uptimes as db
 
 _ATTRS = ['flavor']
 # How many servers one transaction writes.
@@ -127,7 +127,7 @@ class ClockKeeper:
             db.forget(self._db, gone)
 
     def _read(self, context, cell_uuid, changed):
-        """Return ([ClassServer], durations of returns)."""
+        """Return ([ServerUptime], durations of returns)."""
         preemptions = db.preemptions(
             self._db, [server.uuid for server, _, _ in changed])
         # NOTE: what happens from now on may be missing.
@@ -138,7 +138,7 @@ class ClockKeeper:
         for server, before, name in changed:
             told = clock_events.events(server, actions[server.uuid],
                                        preemptions.get(server.uuid, ()))
-            row = db.ClassServer(
+            row = db.ServerUptime(
                 server.uuid, cell_uuid, server.project_id, name,
                 server.flavor, server.from_volume,
                 server_clocks.Clocks(told), _changed_at(server), read_at)

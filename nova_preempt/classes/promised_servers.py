@@ -23,7 +23,7 @@ from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 
 LOG = logging.getLogger(__name__)
 
@@ -77,11 +77,11 @@ class PromisedServers:
         """
         try:
             # NOTE: first: it must not be newer than the rows.
-            now, ago_s = self._monotonic(), class_servers.scan_ages_s(
+            now, ago_s = self._monotonic(), server_uptimes.scan_ages_s(
                 self._db)
-            rows = class_servers.find(self._db)
-            means = class_servers.overheads(self._db)
-            by_request = class_servers.request_classes(self._db)
+            rows = server_uptimes.find(self._db)
+            means = server_uptimes.overheads(self._db)
+            by_request = server_uptimes.request_classes(self._db)
         except db_exc.DBError as exc:
             LOG.warning('Cannot read how long servers of a class have run: '
                         '%(exc)s. After %(age)s s without, none of them ends '
@@ -200,7 +200,7 @@ class PromisedServers:
         by_flavor = specs.class_name(extra_specs)
         name = class_of_server.class_of(by_flavor, '', self._names) or (
             # NOTE: the request is read only where it may matter.
-            class_of_server.class_of(by_flavor, class_servers.request_classes(
+            class_of_server.class_of(by_flavor, server_uptimes.request_classes(
                 self._db, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())
@@ -210,10 +210,10 @@ class PromisedServers:
 
     def _back(self, uuid):
         """Return the Claimant of a server that ran before, by its row."""
-        ago_s = class_servers.scan_ages_s(self._db)
-        row = class_servers.find(self._db, [uuid]).get(uuid)
+        ago_s = server_uptimes.scan_ages_s(self._db)
+        row = server_uptimes.find(self._db, [uuid]).get(uuid)
         if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:
             return None
         return self._claimant(row, availability_margin.Overheads(
             self._table.overhead_us,
-            means_us=class_servers.overheads(self._db)))
+            means_us=server_uptimes.overheads(self._db)))

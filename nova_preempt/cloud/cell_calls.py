@@ -9,7 +9,7 @@ caller waits for. Nova's scatter-gather has a limit as well, but each caller
 waits for all of it, and hanging calls fill a pool that Nova's own scheduling
 uses.
 
-The periodic readings of whole cells are in nova_preempt.cloud.cells.
+The periodic readings of whole cells are in nova_preempt.cloud.cell_reader.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def processor_time():
     return time.thread_time() + getattr(_elsewhere, 'took_s', 0.0)
 
 
-class CellAway(exception.NovaException):
+class CellDown(exception.NovaException):
     """A cell does not answer in time.
 
     Nova's CellTimeout is not used, for it is a NotFound.
@@ -124,7 +124,7 @@ class CellCalls:
         """Return the result of a function, called with a cell's context.
 
         :param args, kwargs, limit_s: see gather()
-        :raises CellAway: the function does not return in time
+        :raises CellDown: the function does not return in time
         :raises Exception: what the function raises
         """
         answer, = self.ask(
@@ -149,7 +149,7 @@ class CellCalls:
             limit_s, read_deleted)
         for uuid, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(
-                    answer, CellAway):
+                    answer, CellDown):
                 LOG.warning('Cell %(cell)s cannot be read: %(exc)s',
                             {'cell': cells[uuid].identity, 'exc': answer})
         return answers
@@ -229,7 +229,7 @@ class CellCalls:
                             's; %(consequence)s.',
                             {'cell': cell.identity, 'limit': self._limit_s,
                              'consequence': self._consequence})
-        return CellAway(cell=cell.identity, limit=limit_s)
+        return CellDown(cell=cell.identity, limit=limit_s)
 
     def _run(self, changed, call, read_deleted, function, ended):
         start = time.thread_time()

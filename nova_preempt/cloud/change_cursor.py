@@ -68,7 +68,7 @@ class _Moment:
 
 
 @dataclasses.dataclass
-class Reading:
+class CellReading:
     """A reading of a cell.
 
     :ivar number: grows with each reading
@@ -100,9 +100,9 @@ class Reading:
 class _Cell:
     """The last readings of a cell.
 
-    :ivar last: when the last successful Reading began
+    :ivar last: when the last successful CellReading began
     :ivar number: its number
-    :ivar whole: when the last successful whole Reading began
+    :ivar whole: when the last successful whole CellReading began
     :ivar zero: the earliest time of the cell's clock when our monotonic clock
         was at 0, None if unknown
     """
@@ -139,20 +139,20 @@ class ChangeCursor:
         return bool(self._cells)
 
     def begin(self, cell_uuid):
-        """Begin a Reading of a cell."""
+        """Begin a CellReading of a cell."""
         now = _Moment(timeutils.utcnow(), self._monotonic())
         cell = self._cells.get(cell_uuid)
         if cell is None:
-            return Reading(cell_uuid, next(self._numbers), now,
-                           instances.PRESENT, is_first=True, whole=True)
+            return CellReading(cell_uuid, next(self._numbers), now,
+                               instances.PRESENT, is_first=True, whole=True)
         whole = not (now.is_within(GAP_S, cell.last)
                      and now.is_within(WHOLE_S, cell.whole))
-        return Reading(
+        return CellReading(
             cell_uuid, next(self._numbers), now, cell.changes(now, whole),
             is_first=False, whole=whole)
 
     def age_s(self, reading):
-        """Return how long ago a Reading began."""
+        """Return how long ago a CellReading began."""
         return self._monotonic() - reading.began.steady_s
 
     def forget(self, others):
@@ -166,7 +166,7 @@ class ChangeCursor:
         return cell is not None and cell.number > reading.number
 
     def done(self, reading):
-        """Note that a Reading has succeeded."""
+        """Note that a CellReading has succeeded."""
         old = self._cells.get(reading.cell_uuid)
         zero = old and old.zero
         if reading.latest is not None:

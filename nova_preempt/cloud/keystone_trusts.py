@@ -125,9 +125,8 @@ class Trusts:
         """
         with _errors('Trusts cannot be listed'):
             session = self._own()
-            return session.get(
-                '/OS-TRUST/trusts', params={
-                    'trustee_user_id': session.get_user_id()},
+            return session.get('/OS-TRUST/trusts', params={
+                'trustee_user_id': session.get_user_id()},
                 endpoint_filter=_ENDPOINT).json()['trusts']
 
     def _own(self):

@@ -107,8 +107,7 @@ class UserNova:
 
         :raises ServerGroupNotCreated: Nova refuses, or does not answer
         """
-        body = {'server_group': {'name': name,
-                                 'policies': ['anti-affinity']}}
+        body = {'server_group': {'name': name, 'policies': ['anti-affinity']}}
         try:
             for found in self._groups(name):
                 return found['id']
@@ -179,7 +178,7 @@ class UserNova:
             timeout=self._timeout_s, **kwargs)
 
 
-class UserLookup:
+class ResourceLookup:
     """Reads flavors, images and key pairs with a user's token.
 
     Methods raise NotFound, Refused, or NovaError if Nova cannot be reached.

@@ -9,7 +9,7 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cmd import engine
 from nova_preempt.db import pauses
 from nova_preempt.db import preemptible_hints
@@ -49,7 +49,7 @@ def make(database, start):
     """Return the HandBack for the current state of the cloud."""
     cells = engine.get_cells()
     placement = placement_api.Placement(report.report_client_singleton)
-    servers = server_cache.ServerCache(
+    servers = preemptible_server_cache.ServerCache(
         lambda: cells, lambda uuids: preemptible_hints.get(database))
     servers.refresh()
     hosts = compute_hosts.ComputeHosts(placement, lambda: cells).read()

@@ -13,7 +13,7 @@ from oslo_utils import timeutils
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.db import backlog_hosts
+from nova_preempt.db import boot_host_choices
 from nova_preempt.db import record_purge
 
 CONF = nova.conf.CONF
@@ -92,7 +92,7 @@ def _remove(args, write):
                 kind.delete(database, [row['uuid'] for row in rows])
     if not args.dry_run:
         # Not archived; an engine without a backlog does not remove them.
-        backlog_hosts.forget_choices(database, args.before)
+        boot_host_choices.forget_choices(database, args.before)
     decisions, reservations, requests, servers = counts
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
           f'requests and {servers} servers '

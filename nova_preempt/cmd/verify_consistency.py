@@ -16,7 +16,7 @@ from nova_preempt.backlog import server_reader
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cmd import engine
 from nova_preempt.db import preemptible_hints
 from nova_preempt.handover import allocation_audit
@@ -79,7 +79,7 @@ def look(wait_s):
     auditors = [
         allocation_audit.Audit(
             placement_api.Placement(report.report_client_singleton),
-            server_cache.ServerCache(
+            preemptible_server_cache.ServerCache(
                 lambda: cells, lambda uuids: preemptible_hints.get(database)),
             decisions, lambda: cells, process_owner.INTENT_TIMEOUT_S,
             trees=True),

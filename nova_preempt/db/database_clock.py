@@ -10,7 +10,7 @@ from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
 
 
-class after(functions.GenericFunction):  # noqa: N801 (as SQL functions are)
+class SecondsFromNow(functions.GenericFunction):
     """The time a number of seconds from now, naive and in UTC.
 
     In whole seconds on MySQL, whose DATETIME columns have no fraction.
@@ -23,10 +23,10 @@ class after(functions.GenericFunction):  # noqa: N801 (as SQL functions are)
 
 def now():
     """Return the SQL expression of the current time, naive and in UTC."""
-    return after(0)
+    return SecondsFromNow(0)
 
 
-@compiler.compiles(after, 'sqlite')
+@compiler.compiles(SecondsFromNow, 'sqlite')
 def _sqlite(element, builder, **kwargs):
     # SQLAlchemy's own format, so that texts compare like times.
     seconds = builder.process(element.clauses, **kwargs)
@@ -34,13 +34,13 @@ def _sqlite(element, builder, **kwargs):
             f"({seconds}) || ' seconds') || '000')")
 
 
-@compiler.compiles(after, 'mysql', 'mariadb')
+@compiler.compiles(SecondsFromNow, 'mysql', 'mariadb')
 def _mysql(element, builder, **kwargs):
     seconds = builder.process(element.clauses, **kwargs)
     return f'(UTC_TIMESTAMP() + INTERVAL ({seconds}) SECOND)'
 
 
-@compiler.compiles(after, 'postgresql')
+@compiler.compiles(SecondsFromNow, 'postgresql')
 def _postgresql(element, builder, **kwargs):
     seconds = builder.process(element.clauses, **kwargs)
     return ("(timezone('utc', clock_timestamp()) "

@@ -22,9 +22,9 @@ def add(database, name, lease_s):
     """Insert an owner with a new lease."""
     with database.writer() as session:
         session.execute(sa.delete(models.Owner).where(
-            models.Owner.expires_at < database_clock.after(-_KEPT_S)))
+            models.Owner.expires_at < database_clock.SecondsFromNow(-_KEPT_S)))
         session.execute(sa.insert(models.Owner).values(
-            name=name, expires_at=database_clock.after(lease_s)))
+            name=name, expires_at=database_clock.SecondsFromNow(lease_s)))
 
 
 def renew(database, name, lease_s):
@@ -36,7 +36,7 @@ def renew(database, name, lease_s):
         renewed = session.execute(
             sa.update(models.Owner) .where(models.Owner.name == name)
             .where(models.Owner.expires_at > database_clock.now())
-            .values(expires_at=database_clock.after(lease_s))).rowcount
+            .values(expires_at=database_clock.SecondsFromNow(lease_s))).rowcount
         if renewed:
             session.execute(
                 sa.update(models.Decision)

@@ -17,10 +17,10 @@ from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
 HostPower = row_types.HostPower
-HostFigures = row_types.HostFigures
-HostReading = row_types.HostReading
-Sample = row_types.Sample
-Wake = row_types.Wake
+HostEfficiency = row_types.HostEfficiency
+HostPowerReading = row_types.HostPowerReading
+EnergySample = row_types.EnergySample
+WakeWait = row_types.WakeWait
 
 
 # -- power states ----------------------------------------------------------
@@ -113,14 +113,14 @@ def note_idle(database, idle, now, max_gap_s):
 # -- figures and readings --------------------------------------------------
 
 def get_figures(database):
-    """Return {host: HostFigures}, by name."""
-    return _by_host(database, models.PowerFigures, HostFigures)
+    """Return {host: HostEfficiency}, by name."""
+    return _by_host(database, models.PowerFigures, HostEfficiency)
 
 
 def put_figures(database, figures):
     """Write measured figures of hosts, replacing older figures.
 
-    :param figures: HostFigures
+    :param figures: HostEfficiency
     """
     _put(database, models.PowerFigures, figures)
 
@@ -132,16 +132,16 @@ def delete_figures(database, host):
 
 
 def get_readings(database, since=None):
-    """Return {host: HostReading} of hosts read since then, by name."""
+    """Return {host: HostPowerReading} of hosts read since then, by name."""
     table = models.PowerReading
-    return _by_host(database, table, HostReading, *(
+    return _by_host(database, table, HostPowerReading, *(
         [] if since is None else [table.measured_at >= since]))
 
 
 def put_readings(database, readings):
     """Write the last readings of hosts.
 
-    :param readings: HostReading
+    :param readings: HostPowerReading
     """
     _put(database, models.PowerReading, readings)
 
@@ -150,7 +150,7 @@ def put_readings(database, readings):
 
 @transaction_retries.retried_upsert
 def add_sample(database, sample):
-    """Write a Sample; it replaces a sample of the same second."""
+    """Write an EnergySample; it replaces a sample of the same second."""
     sample = dataclasses.replace(
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
     with database.writer() as session:
@@ -160,36 +160,37 @@ def add_sample(database, sample):
 
 
 def get_samples(database, since=None, until=None):
-    """Return [Sample] in [since, until), oldest first.
+    """Return [EnergySample] in [since, until), oldest first.
 
     The sample that is still valid at since is not among them.
     """
-    return _between(database, models.PowerSample, Sample, 'sampled_at',
+    return _between(database, models.PowerSample, EnergySample, 'sampled_at',
                     since, until)
 
 
 def add_wake(database, wake):
-    """Write a Wake."""
-    database.write(sa.insert(models.Wake).values(**row_types.values(wake)))
+    """Write a WakeWait."""
+    database.write(sa.insert(models.WakeWait).values(**row_types.values(wake)))
 
 
 def set_duration(database, server_uuid, duration_s):
     """Write how long a server ran after it was deleted."""
-    database.write(sa.update(models.Wake).where(
-        models.Wake.server_uuid == server_uuid,
-        models.Wake.duration_s.is_(None)).values(duration_s=duration_s))
+    database.write(sa.update(models.WakeWait).where(
+        models.WakeWait.server_uuid == server_uuid,
+        models.WakeWait.duration_s.is_(None)).values(duration_s=duration_s))
 
 
 def get_wakes(database, since=None, until=None):
-    """Return [Wake] in [since, until), oldest first."""
-    return _between(database, models.Wake, Wake, 'waited_at', since, until)
+    """Return [WakeWait] in [since, until), oldest first."""
+    return _between(database, models.WakeWait, WakeWait, 'waited_at', since,
+                    until)
 
 
 def purge(database, before):
     """Delete samples and waits from before then; return their number."""
     return sum(database.write(sa.delete(column.class_).where(column < before))
                for column in (models.PowerSample.sampled_at,
-                              models.Wake.waited_at))
+                              models.WakeWait.waited_at))
 
 
 def _by_host(database, table, cls, *conditions):

@@ -166,21 +166,21 @@ PowerPromise = mapped(
     'power_promises', wake_demand.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
-PowerFigures = mapped('power_figures', row_types.HostFigures, ['host'])
+PowerFigures = mapped('power_figures', row_types.HostEfficiency, ['host'])
 
-PowerReading = mapped('power_readings', row_types.HostReading, ['host'])
+PowerReading = mapped('power_readings', row_types.HostPowerReading, ['host'])
 
-PowerSample = mapped('power_samples', row_types.Sample, ['sampled_at'])
+PowerSample = mapped('power_samples', row_types.EnergySample, ['sampled_at'])
 
-Wake = mapped('wakes', row_types.Wake, [],
-              sa.Column('id', sa.Integer, primary_key=True),
-              indexes={'wakes_waited_at_idx': ['waited_at'],
-                       'wakes_server_uuid_idx': ['server_uuid']})
+WakeWait = mapped('wakes', row_types.WakeWait, [],
+                  sa.Column('id', sa.Integer, primary_key=True),
+                  indexes={'wakes_waited_at_idx': ['waited_at'],
+                           'wakes_server_uuid_idx': ['server_uuid']})
 
 
 # Includes a core.classes.server_clocks.ClockState; times are in microseconds.
-ClassServer = mapped(
-    'class_servers', row_types.ClassServer, ['uuid'],
+ServerUptime = mapped(
+    'class_servers', row_types.ServerUptime, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)
       for name in row_types.MARK_COLUMNS),
     indexes={'class_servers_cell_uuid_idx': ['cell_uuid']}, without=['clocks'])
@@ -215,7 +215,7 @@ class Leader(Base):
     owner = sa.Column(sa.String(300), nullable=False)
 
 
-class PreemptibleServer(Base):
+class PreemptibleHint(Base):
     """A server made preemptible by a scheduler hint.
 
     Nova's record of a server has its flavor but not its hints.
@@ -227,7 +227,7 @@ class PreemptibleServer(Base):
     created_at = sa.Column(sa.DateTime, nullable=False)
 
 
-class HiddenProperty(Base):
+class HiddenHostProperty(Base):
     """A property of hosts that is hidden from users."""
 
     __tablename__ = 'hidden_properties'
@@ -269,7 +269,7 @@ class CalendarChange(Base):
     hosts = sa.Column(Json, nullable=False)
 
 
-class ClassOverhead(Base):
+class RestartOverhead(Base):
     """The mean time to restart an evicted server of a kind."""
 
     __tablename__ = 'class_overheads'
@@ -279,7 +279,7 @@ class ClassOverhead(Base):
     mean_us = sa.Column(sa.BigInteger, nullable=False)
 
 
-class ClassCell(Base):
+class CellScan(Base):
     """The last scan of the servers of a cell."""
 
     __tablename__ = 'class_cells'

@@ -16,19 +16,19 @@ def add(database, uuids):
     known = get(database, uuids)
     now = timeutils.utcnow()
     with database.writer() as session:
-        session.add_all(models.PreemptibleServer(uuid=uuid, created_at=now)
+        session.add_all(models.PreemptibleHint(uuid=uuid, created_at=now)
                         for uuid in uuids if uuid not in known)
 
 
 def remove(database, uuids):
     """Delete the records of these servers."""
-    database.write(sa.delete(models.PreemptibleServer).where(
-        models.PreemptibleServer.uuid.in_(list(uuids))))
+    database.write(sa.delete(models.PreemptibleHint).where(
+        models.PreemptibleHint.uuid.in_(list(uuids))))
 
 
 def get(database, uuids=None) -> set[str]:
     """Return the servers preemptible by a hint, among uuids if given."""
-    query = sa.select(models.PreemptibleServer.uuid)
+    query = sa.select(models.PreemptibleHint.uuid)
     if uuids is not None:
-        query = query.where(models.PreemptibleServer.uuid.in_(list(uuids)))
+        query = query.where(models.PreemptibleHint.uuid.in_(list(uuids)))
     return set(database.scalars(query))

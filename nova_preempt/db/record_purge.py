@@ -118,7 +118,7 @@ REQUESTS = RecordKind(
      'servers': backlog_models.BacklogServer.request_uuid,
      'history': backlog_models.BacklogChange.request_uuid}, _is_request_over)
 #: Servers made preemptible by a hint.
-HINTED = RecordKind(models.PreemptibleServer, {}, tuple, 'created_at')
+HINTED = RecordKind(models.PreemptibleHint, {}, tuple, 'created_at')
 
 
 def _pages(database, query, key):

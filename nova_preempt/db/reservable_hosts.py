@@ -5,17 +5,17 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import change_log
 from nova_preempt.db import models
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
 
 def get_hosts(database):
-    """Return {host: calendar_cache.HostSettings} of hosts with settings."""
+    """Return {host: row_types.HostSettings} of hosts with settings."""
     with database.reader() as session:
-        return calendar_cache.get_settings(session)
+        return reservation_calendar.get_settings(session)
 
 
 @transaction_retries.retried_upsert
@@ -28,9 +28,9 @@ def set_host(database, host, **values):
     """
     with database.writer() as session:
         change_log.raise_generation(session, reservations=(), hosts=(host,))
-        before = calendar_cache.get_settings(session, (host,)).get(
-            host, calendar_cache.HostSettings(host))
-        settings = calendar_cache.HostSettings(
+        before = reservation_calendar.get_settings(session, (host,)).get(
+            host, reservation_calendar.HostSettings(host))
+        settings = reservation_calendar.HostSettings(
             host, values.get('reservable', before.reservable),
             {name: value for name, value
              in {**before.extra, **values.get('extra', {})}.items()
@@ -42,13 +42,13 @@ def set_host(database, host, **values):
 
 def get_hidden(database):
     """Return the set of names of properties that are hidden from users."""
-    return set(database.scalars(sa.select(models.HiddenProperty.name)))
+    return set(database.scalars(sa.select(models.HiddenHostProperty.name)))
 
 
 @transaction_retries.retried
 def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
-    row = models.HiddenProperty
+    row = models.HiddenHostProperty
     with database.writer() as session:
         change_log.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.name == name))

@@ -17,9 +17,9 @@ from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import change_log
 from nova_preempt.db import models
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import transaction_retries
 
@@ -48,8 +48,8 @@ class Reservations:
     def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
         self._clock = clock
-        self._calendar = calendar_cache.CalendarCache(database)
-        self._open = calendar_cache.OpenReservationsCache(database)
+        self._calendar = reservation_calendar.CalendarCache(database)
+        self._open = reservation_calendar.OpenReservationsCache(database)
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -62,7 +62,8 @@ class Reservations:
             return change_log.get_generation(session)
 
     def calendar(self):
-        """Return the current db.calendar_cache.Calendar; do not modify it."""
+        """Return the current reservation_calendar.Calendar; do not modify it.
+        """
         return self._calendar.read()
 
     def snapshot(self):
@@ -146,8 +147,8 @@ class Reservations:
         Grants are serialized across processes.
 
         :param reservation: a Reservation without times and hosts
-        :param choose: called with the db.calendar_cache.Calendar, returns a
-            core.reservation.calendar.Window, None if there is none
+        :param choose: called with the db.reservation_calendar.Calendar,
+            returns a core.reservation.calendar.Window, None if there is none
         :param check: called with the Window and the open Reservations of the
             project, raises if limits forbid it
         :param check_created: called with the number of reservations that the

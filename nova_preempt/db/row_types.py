@@ -160,7 +160,7 @@ class HostPower:
 
 
 @dataclasses.dataclass(frozen=True)
-class HostFigures:
+class HostEfficiency:
     """Measured figures of a host; see efficiency_ranking.Figures."""
 
     host: str
@@ -172,7 +172,7 @@ class HostFigures:
 
 
 @dataclasses.dataclass(frozen=True)
-class HostReading:
+class HostPowerReading:
     """The watts that a host drew when it was last read."""
 
     host: str
@@ -182,7 +182,7 @@ class HostReading:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sample:
+class EnergySample:
     """Power and load of the cloud; see core.energy.power_savings.Sample.
 
     :ivar hosts_on: including hosts that are booting
@@ -201,7 +201,7 @@ class Sample:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wake:
+class WakeWait:
     """A server whose request waited for hosts to wake.
 
     :ivar duration_s: how long it ran, None while it exists
@@ -222,7 +222,7 @@ MARK_COLUMNS = ('kind', *TIMES, *MARK)
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassServer:
+class ServerUptime:
     """A server of a class, with its running, waiting and starting times.
 
     :ivar class_name: from its flavor or its request; the class may no longer
@@ -265,8 +265,7 @@ class PendingSubmission:
 def values(item, *without):
     """Return {name of a field: value} of an object, without some fields."""
     return {field.name: getattr(item, field.name)
-            for field in dataclasses.fields(item)
-            if field.name not in without}
+            for field in dataclasses.fields(item) if field.name not in without}
 
 
 def load(cls, row, **others):

@@ -66,7 +66,7 @@ class Evictions:
                   asked_by=requester.ENGINE):
         """Give notice to servers of one host in one decision, and evict them.
 
-        :param servers: nova_preempt.cloud.server_cache.Servers
+        :param servers: nova_preempt.cloud.preemptible_server_cache.Servers
         :param operation: why, in one word
         :param restore: False if they must not come back
         :param within_budgets: whether they may only end if the budgets of
@@ -252,7 +252,7 @@ class Stepper:
 class EvictionEndpoint:
     """RPC endpoint that evicts a server on request; served by every engine.
 
-    :param servers: a nova_preempt.cloud.server_cache.ServerCache
+    :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param ends: an Evictions
     """
 

@@ -33,7 +33,7 @@ class Expiry:
     """Evicts servers and deletes stopped victims whose time is over.
 
     :param process: a nova_preempt.handover.service_context.Process
-    :param servers: a nova_preempt.cloud.server_cache.ServerCache
+    :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param leads: returns whether this engine is the leader

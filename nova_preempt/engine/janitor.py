@@ -13,7 +13,7 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import eviction_loops
 from nova_preempt.db import decisions
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 from nova_preempt.handover import allocation_audit
 
 LOG = logging.getLogger(__name__)
@@ -30,15 +30,14 @@ _TEXTS = {
         'Server %(ids)s was evicted %(turns)s times within %(window)s s.'),
     eviction_loops.PROJECTS: (
         'Projects %(ids)s evict each other\'s servers in turns, '
-        '%(turns)s within %(window)s s.'),
-}
+        '%(turns)s within %(window)s s.')}
 
 
 class Janitor:
     """Repairs each problem that two audits in a row have found.
 
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param servers: a nova_preempt.cloud.server_cache.ServerCache
+    :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param decisions: a nova_preempt.db.Decisions
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param audits: a nova_preempt.handover.allocation_audit.Audit
@@ -92,7 +91,7 @@ class Janitor:
         try:
             resources, node_uuid, _ = instances.expected_allocation(
                 self._clients.get_cells()[server.cell_uuid], server)
-        except (instances.ServerNotOnHost, cell_calls.CellAway):
+        except (instances.ServerNotOnHost, cell_calls.CellDown):
             return False          # deleted, moved, or its cell is down
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)
@@ -149,7 +148,8 @@ class EvictionLoopCheck:
 
     def look(self):
         since = self._clock() - datetime.timedelta(seconds=WINDOW_S)
-        found = eviction_loops.find(queries.get_turns(self._db, since), LEAST)
+        found = eviction_loops.find(
+            preemption_queries.get_turns(self._db, since), LEAST)
         for kind in _TEXTS:
             metrics.CYCLES.labels(kind).set(
                 sum(cycle.kind == kind for cycle in found))

@@ -15,7 +15,7 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.core import capacity
 from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
@@ -59,7 +59,7 @@ class Audit:
     """Finds inconsistencies of Nova, Placement and our database.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
-    :param view: a nova_preempt.cloud.server_cache.ServerCache
+    :param view: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param decisions: a nova_preempt.db.Decisions
     :param cells: returns {uuid: CellMapping}
     :param intent_timeout_s: up to this age an open decision is no problem
@@ -68,7 +68,7 @@ class Audit:
     """
 
     def __init__(self, placement: placement_api.Placement,
-                 view: server_cache.ServerCache,
+                 view: preemptible_server_cache.ServerCache,
                  decisions: decisions.Decisions,
                  cells: Callable[[], Mapping[str, Any]],
                  intent_timeout_s: float, trees: bool = False) -> None:
@@ -182,7 +182,7 @@ class Audit:
             try:
                 needs, _node, more = instances.expected_allocation(
                     self._cells()[server.cell_uuid], server)
-            except (instances.ServerNotOnHost, cell_calls.CellAway):
+            except (instances.ServerNotOnHost, cell_calls.CellDown):
                 continue          # it is gone, has moved, or is unknown
             if is_nested:
                 needs = {**needs, **{

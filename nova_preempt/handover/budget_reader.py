@@ -14,7 +14,7 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cloud import server_groups
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.db import decisions
@@ -25,12 +25,12 @@ class BudgetReader:
 
     :param options: [preemption] of the configuration
     :param decisions: a nova_preempt.db.Decisions
-    :param view: a nova_preempt.cloud.server_cache.ServerCache
+    :param view: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     """
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr,
                  decisions: db.Decisions,
-                 view: server_cache.ServerCache) -> None:
+                 view: preemptible_server_cache.ServerCache) -> None:
         self._options = options
         self._decisions = decisions
         self._view = view

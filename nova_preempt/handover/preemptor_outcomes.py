@@ -20,7 +20,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
-from nova_preempt.db import unresolved_decisions
+from nova_preempt.db import missing_outcomes
 from nova_preempt.handover import stopped_victims
 
 LOG = logging.getLogger(__name__)
@@ -48,13 +48,13 @@ class PreemptorOutcomes:
 
     def note(self) -> None:
         """Record the outcomes that are known by now."""
-        unknown = unresolved_decisions.get_unresolved(self._db)
-        leaving = unresolved_decisions.get_ending(self._db)
+        unknown = missing_outcomes.get_unresolved(self._db)
+        leaving = missing_outcomes.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown if item.is_placed}
             | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
         # No server was to be placed by these decisions.
-        unresolved_decisions.set_no_outcome(self._db, [
+        missing_outcomes.set_no_outcome(self._db, [
             item.uuid for item in unknown
             if not item.is_placed and not item.victims_in_vain])
         for item in unknown:
@@ -101,8 +101,8 @@ class PreemptorOutcomes:
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 
-    def _set(self, item: unresolved_decisions.Unresolved, found: str) -> None:
-        if not unresolved_decisions.set_outcome(self._db, item.uuid, found):
+    def _set(self, item: missing_outcomes.MissingOutcome, found: str) -> None:
+        if not missing_outcomes.set_outcome(self._db, item.uuid, found):
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()

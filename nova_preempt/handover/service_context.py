@@ -18,9 +18,9 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cloud import provider_cache
-from nova_preempt.cloud import provider_trees
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import tree_cache
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import energy_store
@@ -103,13 +103,13 @@ class ClusterState:
                  ) -> None:
         self._db = process.db
         self.providers = provider_cache.ProviderCache(clients.placement)
-        self.trees = provider_trees.TreeCache(clients.placement,
-                                              self.providers)
+        self.trees = tree_cache.ProviderTreeCache(clients.placement,
+                                                  self.providers)
         self.headroom = headroom.Headroom(
             process.options, clients.placement, self.providers,
             trees=self.trees)
         self.promised = promised
-        self.servers = server_cache.ServerCache(
+        self.servers = preemptible_server_cache.ServerCache(
             clients.get_cells, self._hinted, self.providers.left,
             class_of=promised.class_of if promised else None,
             devices=one_time_devices.OneTimeDevices(clients.placement))

@@ -6,7 +6,7 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cells
+from nova_preempt.cloud import cell_reader
 from nova_preempt.cloud import host_services
 from nova_preempt.core.energy import power_steps
 
@@ -28,11 +28,11 @@ class ComputeHosts:
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
     :param monotonic: returns seconds of a clock that is never set
-    :param readings: see nova_preempt.cloud.cells.CellReader
+    :param readings: see nova_preempt.cloud.cell_reader.CellReader
     """
 
     def __init__(self, placement, get_cells, monotonic=time.monotonic,
-                 readings=cells.CellReader):
+                 readings=cell_reader.CellReader):
         self._monotonic = monotonic
         self._read = None, None
         self._readings = readings(

@@ -19,9 +19,9 @@ from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import energy_store
-from nova_preempt.db import host_promises
+from nova_preempt.db import reservation_calendar
+from nova_preempt.db import sleeping_host_claims
 from nova_preempt.power import compute_hosts
 
 LOG = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Observed:
         """Return whether nothing uses a host; False if that is not known."""
         try:
             return self._control.hosts.is_empty(self.hosts[name])
-        except (placement_api.PlacementError, cell_calls.CellAway,
+        except (placement_api.PlacementError, cell_calls.CellDown,
                 db_exc.DBError) as exc:
             LOG.warning('Host %(host)s does not count as idle: %(exc)s',
                         {'host': name, 'exc': exc})
@@ -99,9 +99,9 @@ class Observed:
 
     @property
     def promised(self):
-        found = host_promises.get(self._db, self.now - datetime.timedelta(
-            seconds=self.options.promised_s))
-        return list(dict.fromkeys(item.host for item in found))
+        since = self.now - datetime.timedelta(seconds=self.options.promised_s)
+        return list(dict.fromkeys(item.host for item in
+                                  sleeping_host_claims.get(self._db, since)))
 
     def loads(self, since_s, until_s):
         return [demand_forecast.Load(reservation_model.to_s(sample.sampled_at),
@@ -136,7 +136,7 @@ class EnergyLoop:
         self.hosts = hosts
         self.switcher = switcher
         self.efficiencies = efficiencies
-        self.calendar = calendar_cache.CalendarCache(database)
+        self.calendar = reservation_calendar.CalendarCache(database)
         self._memory = energy_controller.Memory()
 
     def step(self):
@@ -176,7 +176,7 @@ class EnergyLoop:
             case energy_controller.ForgetHosts(hosts):
                 energy_store.forget_power(self.database, hosts)
             case energy_controller.ForgetPromises(hosts):
-                host_promises.forget(self.database, hosts)
+                sleeping_host_claims.forget(self.database, hosts)
             case energy_controller.Advance(names):
                 states = [observed.states[name] for name in names]
                 sleeps = power_steps.ASLEEP in {each.state for each in states}
@@ -205,7 +205,7 @@ class EnergyLoop:
         observed = Observed(self)
         sleepers = energy_controller.sleepers(observed, self._memory,
                                               observed.now_us, rooms)
-        names = [item.host for item in host_promises.make(
+        names = [item.host for item in sleeping_host_claims.make(
             self.database, request, lambda others: wake_demand.promise(
                 request, servers, sleepers, others),
             observed.now, observed.options.promised_s,

@@ -43,9 +43,10 @@ class EnergySampler:
         states = {name: known[name].state if name in known else power_steps.ON
                   for name in hosts}
         readings = self._readings.read(sorted(hosts))
-        energy_store.put_readings(self._db, [
-            energy_store.HostReading(name, reading.watts, _naive(reading.at))
-            for name, reading in readings.items()])
+        energy_store.put_readings(self._db,
+                                  [energy_store.HostPowerReading(
+                                       name, reading.watts, _naive(reading.at))
+                                   for name, reading in readings.items()])
         watts = (sum(reading.watts for reading in readings.values())
                  if readings else None)
         now = _naive(self._clock())
@@ -67,7 +68,7 @@ class EnergySampler:
               if states[host.name] == power_steps.WAKING
               or host_candidates.is_usable(states[host.name], up=host.up,
                                            disabled=host.disabled)]
-        return energy_store.Sample(
+        return energy_store.EnergySample(
             sampled_at=now, hosts_on=len(on),
             hosts_busy=sum(host.servers > 0 for host in on),
             hosts_asleep=len(asleep),

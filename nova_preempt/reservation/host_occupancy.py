@@ -8,18 +8,18 @@ cache of preemptible servers.
 import threading
 import time
 
-from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import cell_reader as readings
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 
 
 class HostOccupancy:
     """The servers on each node.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into
-    :param view: a nova_preempt.cloud.server_cache.ServerCache
+    :param view: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param left: called with the names of nodes that servers have left
     :param monotonic: the clock that ages the data
     """
@@ -143,7 +143,7 @@ class HostOccupancy:
         """Return the ids of the reservation hints of a server, a set."""
         found = self._hints.get(uuid)
         if found is None:
-            found = request_kind.reservations_of(uuid)
+            found = request_specs.reservations_of(uuid)
             # NOTE: no hints are kept for uuids that are no servers.
             if found is not None:
                 self._hints[uuid] = found

@@ -37,7 +37,7 @@ def make_inventory(conf, process, clients, servers, **power):
 
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param servers: a nova_preempt.cloud.server_cache.ServerCache
+    :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param power: functions efficiency and asleep, see HostInventory
     """
     def settings():

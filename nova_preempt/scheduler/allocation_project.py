@@ -33,7 +33,7 @@ class Corrector:
 
     :param project_id: the project, '' to correct nothing
     :param placement: a nova_preempt.cloud.placement_api.Placement
-    :param view: a nova_preempt.cloud.server_cache.ServerCache
+    :param view: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param monotonic: a clock, in seconds
     """
 

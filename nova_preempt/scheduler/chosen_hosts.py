@@ -14,7 +14,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.backlog import boot_secret
-from nova_preempt.db import backlog_hosts
+from nova_preempt.db import boot_host_choices
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -36,9 +36,9 @@ def find(database, asked, now):
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
-        choice = backlog_hosts.get_choice(database, secret)
+        choice = boot_host_choices.get_choice(database, secret)
         why = boot_secret.refusal(choice, boot, now)
-        if not why and not backlog_hosts.use_choice(database, secret):
+        if not why and not boot_host_choices.use_choice(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
         why = f'the database does not tell what it is for: {exc}'

@@ -32,7 +32,7 @@ def without(host_state, servers, pci_devices=None):
     """Return a copy of a host state without these servers.
 
     :param host_state: a nova.scheduler.host_manager.HostState
-    :param servers: cloud.server_cache.CachedServers
+    :param servers: cloud.preemptible_server_cache.CachedServers
     :param pci_devices: {uuid: see free_devices()} of those that matter
     """
     state = copy.copy(host_state)

@@ -8,7 +8,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core.nested import provider_fit
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.db import connection
@@ -99,7 +99,7 @@ class HostTrees:
         :param others: servers that are read with them, where any are to be:
             it will be asked for some of theirs
         """
-        if not request_kind.has_pci_requests(self._asked.spec_obj):
+        if not request_specs.has_pci_requests(self._asked.spec_obj):
             return {}
         if any(server.uuid not in self._devices for server in servers):
             self._read_devices([

@@ -28,7 +28,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 import nova_preempt.conf
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import cloud_port
@@ -63,7 +63,7 @@ REFRESH_S = 30
 # Failures of databases and services. Nova's conductor makes the text of an
 # error the fault of the server, which its owner reads: it must not contain the
 # address of a database, a query or the name of an internal class.
-_ERRORS = (*connection.ERRORS, ks_exc.ClientException, cell_calls.CellAway,
+_ERRORS = (*connection.ERRORS, ks_exc.ClientException, cell_calls.CellDown,
            nova_api.NovaError, placement_api.PlacementError,
            placement_api.Conflict, cloud_port.Unanswered)
 
@@ -181,7 +181,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
         asked = request_context.RequestContext(
             context, spec_obj, tuple(instance_uuids or ()),
-            get_operation=functools.cache(lambda: request_kind.get_operation(
+            get_operation=functools.cache(lambda: request_specs.get_operation(
                 context, spec_obj, instance_uuids[0])))
         select = functools.partial(
             self.select, instance_uuids=instance_uuids,

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
@@ -96,7 +96,7 @@ class NovaCloud:
                   or eviction_policy.why_not_allowed(
                       self._preemption.process.options,
                       self._asked.get_operation)
-                  or request_kind.why_not_served(
+                  or request_specs.why_not_served(
                       self._asked.spec_obj,
                       CONF.filter_scheduler.pci_in_placement,
                       CONF.filter_scheduler.enabled_filters))
@@ -211,7 +211,7 @@ class NovaCloud:
 
     @functools.cached_property
     def _query(self):
-        return request_kind.provider_query(self._resources)
+        return request_specs.provider_query(self._resources)
 
     def _take_a_look(self):
         self._look = _Look(self._asked.deadline.longest_notice_s(),

@@ -10,7 +10,7 @@ import copy
 import dataclasses
 import typing
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import eviction_policy
@@ -93,8 +93,8 @@ def _claimed_rank(preemption, asked):
     promised = preemption.known.promised
     if promised is None or not asked.may_preempt(preemption.process.options):
         return preemption_policy.PREEMPTIBLE
-    return request_kind.rank(asked.spec_obj, asked.server_uuids[0], promised,
-                             asked.get_operation)
+    return request_specs.rank(asked.spec_obj, asked.server_uuids[0], promised,
+                              asked.get_operation)
 
 
 def read_headroom(preemption):
@@ -117,7 +117,7 @@ def with_terms(preemption, asked, project_id=''):
     :param project_id: the project that preemptible ones claim for, '' for
         the server's own
     """
-    if not request_kind.is_preemptible(asked.spec_obj):
+    if not request_specs.is_preemptible(asked.spec_obj):
         return asked
     return dataclasses.replace(
         asked, rank=_claimed_rank(preemption, asked),

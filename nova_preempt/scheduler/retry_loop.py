@@ -11,7 +11,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core import poll_timing
 from nova_preempt.core import refusals
 from nova_preempt.core.refusals import Reason
@@ -82,7 +82,7 @@ class RetryLoop:
         :param select: given a RequestContext, returns Nova's selections
         :raises NoValidHost: there is no host, or the quota is exceeded
         """
-        if request_kind.is_preemptible(asked.spec_obj):
+        if request_specs.is_preemptible(asked.spec_obj):
             return self._place_preemptible(asked, select)
         with asked.deadline, self._quotas.admitted(asked, preemptible=False):
             return self._wake_on_demand.serve(
@@ -98,7 +98,7 @@ class RetryLoop:
         preemption = self._preemption
         request_context.read_headroom(preemption)
         database = preemption.process.db
-        hinted = request_kind.is_hinted(asked.spec_obj)
+        hinted = request_specs.is_hinted(asked.spec_obj)
         if hinted:
             # Before the server is built: without the hint it would never be
             # evicted.

@@ -24,7 +24,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core import client_allowance
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import victim_search
@@ -181,7 +181,7 @@ class QueryEndpoint:
                  availability_zone, host):
         spec_obj = self._spec(context, flavor, project_id, user_id,
                               availability_zone, host)
-        if request_kind.is_preemptible(spec_obj):
+        if request_specs.is_preemptible(spec_obj):
             request_context.read_headroom(self._preemption)
         asked = request_context.with_terms(
             self._preemption, request_context.RequestContext(
@@ -283,7 +283,7 @@ class QueryEndpoint:
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
-        wanted = request_kind.groups(resources)
+        wanted = request_specs.groups(resources)
         cloud = nova_cloud.NovaCloud(
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline(waits=False)),
@@ -299,7 +299,7 @@ class QueryEndpoint:
                 classes, CONF.scheduler.max_placement_results)
         roots = known.providers.get_all(
             provider for provider in known.providers.list(
-                request_kind.provider_query(resources))
+                request_specs.provider_query(resources))
             if zone in (None, self._zone(provider.name)))
         trees = known.trees.providers_for(wanted, roots.values())
         found = {name: search.count(name, trees[state.uuid])

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import decision_cycle
@@ -164,7 +164,7 @@ class SchedulingCycle:
         self.decision = decision_cycle.Cycle(
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
-            request_kind.protected_servers(self.asked.spec_obj)
+            request_specs.protected_servers(self.asked.spec_obj)
             | preemption.handover.stuck(), idle_age_s=cloud_port.MAX_AGE_S,
             list_age_s=cloud_port.LIST_MAX_AGE_S,
             memo=preemption.memo, silent=self.asked.deadline.silent)
@@ -172,11 +172,11 @@ class SchedulingCycle:
 
     def _wanted(self, resources):
         """The core's Request, with what Nova will ask for afterwards."""
-        wanted = request_kind.groups(resources)
+        wanted = request_specs.groups(resources)
         if not resources.cpu_pinning_requested or (
                 CONF.workarounds.disable_fallback_pcpu_query):
             return wanted
-        return dataclasses.replace(wanted, unpinned=request_kind.groups(
+        return dataclasses.replace(wanted, unpinned=request_specs.groups(
             utils.resources_from_request_spec(
                 self.asked.context, self.asked.spec_obj,
                 self.preemption.host_manager, enable_pinning_translate=False)))

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core import host_requirements
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
@@ -20,7 +20,7 @@ from nova_preempt.core import refusals
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.db import energy_store
-from nova_preempt.db import host_promises
+from nova_preempt.db import sleeping_host_claims
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler.filters import reservation_filter
 
@@ -135,11 +135,11 @@ class WakeOnDemand:
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._preemption.host_manager)
-        wanted = request_kind.groups(resources)
+        wanted = request_specs.groups(resources)
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
                    if lease_cache.is_used(self._conf) else asleep.__contains__)
         listed = self._preemption.clients.placement.list_providers(
-            request_kind.provider_query(resources))
+            request_specs.provider_query(resources))
         return self._room(wanted, [
             provider for provider in listed
             if provider.name in asleep and may_use(provider.name)])
@@ -174,7 +174,7 @@ class WakeOnDemand:
     def _release(self, request):
         """Release the hosts that are kept for a request."""
         try:
-            host_promises.release(self._db, request)
+            sleeping_host_claims.release(self._db, request)
         except Exception:
             # It expires later.
             LOG.exception('Hosts are still kept for server %s', request)
@@ -183,7 +183,7 @@ class WakeOnDemand:
         """Record how long servers have waited, for reports."""
         try:
             for uuid in asked.server_uuids:
-                energy_store.add_wake(self._db, energy_store.Wake(
+                energy_store.add_wake(self._db, energy_store.WakeWait(
                     uuid, timeutils.utcnow(), asked.spec_obj.flavor.vcpus,
                     waited_s))
         except Exception:

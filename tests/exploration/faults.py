@@ -64,7 +64,7 @@ def _nova_error(lost):
 #: answer is lost}
 ERRORS = {
     'placement': _placement_error, 'nova': _nova_error,
-    'cell': lambda lost: cell_calls.CellAway(cell='explored', limit=10),
+    'cell': lambda lost: cell_calls.CellDown(cell='explored', limit=10),
     'api database': lambda lost: db_exc.DBConnectionError('explored'),
     'bus': lambda lost: exceptions.NoAnswer('explored'),
     'controller': lambda lost: power_errors.PowerError('one', 'explored'),

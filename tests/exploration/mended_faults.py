@@ -168,7 +168,7 @@ def expired_lease_is_renewed():
             session.execute(decision_owners.sa.update(
                 decision_owners.models.Owner).where(
                     decision_owners.models.Owner.name == self._name).values(
-                        expires_at=decision_owners.database_clock.after(
+                        expires_at=decision_owners.database_clock.SecondsFromNow(
                             self.lease_s)))
         self._until = self._monotonic() + self.lease_s
     return mock.patch.object(process_owner.Owner, 'renew', renew)

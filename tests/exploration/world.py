@@ -43,7 +43,7 @@ from tests.exploration import tasks
 from tests.exploration import traps
 
 
-@compiler.compiles(database_clock.after, 'sqlite')
+@compiler.compiles(database_clock.SecondsFromNow, 'sqlite')
 def _explored_clock(element, builder, **kwargs):
     return f'explored_after({builder.process(element.clauses, **kwargs)})'
 

@@ -37,7 +37,7 @@ class TestApi(test_backlog.BacklogTestCase):
         self.app = middleware_pipeline.make_app(conf, dataclasses.replace(
             services, submissions=request_intake.RequestIntake(
                 conf, services.database, self.trusts,
-                nova_as_user.UserLookup(conf), clock=self.at)))
+                nova_as_user.ResourceLookup(conf), clock=self.at)))
 
     def ask(self, method, path='', code=200, **values):
         request = webob.Request.blank(f'/v1/requests{path}', method=method)

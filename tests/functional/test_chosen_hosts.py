@@ -12,7 +12,7 @@ from nova_preempt.core.backlog import boot_secret
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
 from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
-from nova_preempt.db import backlog_hosts
+from nova_preempt.db import boot_host_choices
 from nova_preempt.db import pauses
 from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
@@ -39,7 +39,7 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
                 'count': sum(hosts.values())}
         boot.update((name, values.pop(name)) for name in boot
                     if name in values)
-        backlog_hosts.keep_choice(self.db, SECRET, boot_secret.ChosenHosts(
+        boot_host_choices.keep_choice(self.db, SECRET, boot_secret.ChosenHosts(
             request_uuid='r' * 36, number=1, hosts=hosts,
             expires_at=self.at() + datetime.timedelta(seconds=180),
             **boot, **values))
@@ -174,7 +174,7 @@ class TestBatches(ChosenHostsTestCase):
         self.clear()
         for uuid in uuids:
             self.step_until(uuid, backlog_model.DONE)
-        self.assertTrue(backlog_hosts.hosts_of_boots(self.db))
+        self.assertTrue(boot_host_choices.hosts_of_boots(self.db))
         self.flags(group='backlog', batch_mode='off')
         self.engine = self.start_engine()
         self.step_until(self.leave(self.big), backlog_model.ACTIVE)
@@ -184,7 +184,7 @@ class TestBatches(ChosenHostsTestCase):
         # What was chosen is forgotten in time, though nobody chooses now.
         self.pass_time(181)
         self.step()
-        self.assertEqual({}, backlog_hosts.hosts_of_boots(self.db))
+        self.assertEqual({}, boot_host_choices.hosts_of_boots(self.db))
 
     def test_the_plan_agrees_with_the_start(self):
         """It starts nothing."""
@@ -215,8 +215,8 @@ class TestBatches(ChosenHostsTestCase):
         uuid = self.leave()
         for after in (False, True):
             with test_backlog.mock.patch.object(
-                    backlog_hosts, 'keep_choice', test_backlog.kill(
-                        backlog_hosts.keep_choice, after)):
+                    boot_host_choices, 'keep_choice', test_backlog.kill(
+                        boot_host_choices.keep_choice, after)):
                 self.assertRaises(test_backlog.Killed, self.step)
             self.engine = self.start_engine()
             self.pass_time(181)
@@ -228,8 +228,8 @@ class TestBatches(ChosenHostsTestCase):
 
     def test_chosen_hosts_cannot_be_stored(self):
         uuid = self.leave()
-        with test_backlog.mock.patch.object(
-                backlog_hosts, 'keep_choice', side_effect=db_exc.DBError()):
+        with test_backlog.mock.patch.object(boot_host_choices, 'keep_choice',
+                                            side_effect=db_exc.DBError()):
             self.step()
         found = self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(1, len(found.boots))

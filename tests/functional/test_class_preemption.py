@@ -15,9 +15,9 @@ from oslo_utils import timeutils
 from nova_preempt.classes import class_returns
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes.server_clocks import Kind
-from nova_preempt.db import class_servers
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
+from nova_preempt.db import server_uptimes
 from nova_preempt.scheduler import scheduler_endpoint
 from tests.functional import base
 
@@ -129,7 +129,7 @@ class TestPreempting(ClassesTestCase):
         self.assertEqual('shelve', decision.victims[0].action)
         self.assertTrue(decision.victims[0].restore)
         self.look()
-        found = class_servers.find(self.db)
+        found = server_uptimes.find(self.db)
         self.assertEqual(Kind.EVICTED, found[victim].clocks.kind)
         self.delete(gold)
         self.wait_consistent()
@@ -192,9 +192,9 @@ class TestPreempting(ClassesTestCase):
         # The engine has not looked yet.
         self.scheduler.preemption.known.refresh()
         self.boot_in_vain(flavor=self.flavors['gold'])
-        with mock.patch.object(class_servers, 'find', side_effect=(
+        with mock.patch.object(server_uptimes, 'find', side_effect=(
                 db_exc.DBConnectionError('away'))), mock.patch.object(
-                class_servers, 'request_classes', side_effect=(
+                server_uptimes, 'request_classes', side_effect=(
                     db_exc.DBConnectionError('away'))):
             self.scheduler.preemption.known.refresh()
             self.boot_in_vain(flavor=self.flavors['gold'])

@@ -14,7 +14,7 @@ from nova_preempt.classes import class_orders  # noqa: F401 (see above)
 from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.classes import server_clocks
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 from tests.functional import base
 from tests.functional import test_backlog
 
@@ -39,7 +39,7 @@ class Looking:
                  for name, work, _ in item.tasks
                  if name == 'clocks of classes')
         self.assertEqual(10, work())
-        return class_servers.find(self.db)
+        return server_uptimes.find(self.db)
 
     def look_until_it_runs(self, server, engine=None):
         """Nova shows that a server is there before it says since when."""
@@ -69,7 +69,7 @@ class ClassesTestCase(Looking, base.PreemptionTestCase):
         """Seconds that it ran, waited, and was on its way."""
         now_us = (timeutils.utcnow() - EPOCH) // datetime.timedelta(
             microseconds=1)
-        found = (found or class_servers.find(self.db))[server]
+        found = (found or server_uptimes.find(self.db))[server]
         times = found.clocks.at(now_us)
         return [value / 1e6 for value in (
             times.running_us, times.waiting_us, times.binding_us)]
@@ -110,7 +110,7 @@ class TestClocks(ClassesTestCase):
         self.assertEqual('silver', found[silver].class_name)
         self.assertEqual(('silver', False), found[silver].kind)
         self.assertFalse(found[silver].clocks.has_gap)
-        self.assertEqual({}, class_servers.overheads(self.db))
+        self.assertEqual({}, server_uptimes.overheads(self.db))
 
 
 class TestPreempted(ClassesTestCase):
@@ -130,14 +130,14 @@ class TestPreempted(ClassesTestCase):
         engine = self.start_engine()
         self.come_back(silver, engine)
         # What another engine has written is there before it has looked.
-        self.assertEqual(found, class_servers.find(self.db)[silver].clocks)
+        self.assertEqual(found, server_uptimes.find(self.db)[silver].clocks)
         before = metric('return_seconds_count') or 0
         found = self.look_until_it_runs(silver, engine)[silver]
         self.assertEqual(before + 1, metric('return_seconds_count'))
         self.assertFalse(found.clocks.has_gap)
         times = found.clocks.mark.times
         self.assertEqual(
-            times.binding_us, sum(class_servers.overheads(self.db).values())
+            times.binding_us, sum(server_uptimes.overheads(self.db).values())
             + self.first_binding_us(silver))
         self.assertGreater(times.waiting_us, later[1] * 1e6)
         # Looking again changes nothing, nor does a loss of all that is known.
@@ -148,7 +148,7 @@ class TestPreempted(ClassesTestCase):
         self.assertEqual(0.9, metric('target_availability'))
         self.assertEqual(
             metric('availability') < 0.9, bool(metric('servers_below_target')))
-        class_servers.forget(self.db, [silver])
+        server_uptimes.forget(self.db, [silver])
         engine._leadership.close()
         engine = self.start_engine()
         self.assertEqual(found.clocks, self.look(engine)[silver].clocks)
@@ -206,7 +206,7 @@ class TestPreempted(ClassesTestCase):
         self.assertFalse(found.has_gap)
         self.assertEqual('SHELVED_OFFLOADED',
                          self.api.get_server(silver)['status'])
-        self.assertEqual({}, class_servers.overheads(self.db))
+        self.assertEqual({}, server_uptimes.overheads(self.db))
 
     def test_what_nobody_could_read_is_read_later(self):
         silver = self.boot_silver('silver')

@@ -13,7 +13,7 @@ from oslo_messaging.notify import _impl_test
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.handover import eviction_view
 from nova_preempt.handover import preemptor_outcomes
@@ -371,7 +371,7 @@ class TestActions(EndsTestCase):
         found = preemptor_outcomes.PreemptorOutcomes(self.db, None)._look(
             {*servers, failed}, deleted=True)[0]
         self.assertEqual({'served'}, {
-            queries.get_preemption(self.db, decision.uuid).outcome
+            preemption_queries.get_preemption(self.db, decision.uuid).outcome
             for decision in self.decisions.get_decisions(
                 statuses=[decisions.DONE])})
         self.assertEqual((True, 'error'), (found[servers[1]].deleted,

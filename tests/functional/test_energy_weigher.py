@@ -31,10 +31,11 @@ class WeigherTestCase(base.PreemptionTestCase):
 
     def learn(self, **figures):
         """Measure hosts: (flops, watts, idle watts) each."""
-        energy_store.put_figures(self.db, [
-            energy_store.HostFigures(host, *values,
-                                     measured_at=datetime.datetime(2026, 1, 1))
-            for host, values in figures.items()])
+        energy_store.put_figures(self.db, [energy_store.HostEfficiency(
+                                               host, *values,
+                                               measured_at=datetime.datetime(
+                                                   2026, 1, 1)) for host,
+                                           values in figures.items()])
         # What the thread does before long.
         self.figures.refresh()
 

@@ -3,7 +3,7 @@
 
 from unittest import mock
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.conf import preemption as options
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.embedded import embedded_cloud
@@ -92,8 +92,8 @@ class TestCreate(OperationTestCase):
         self.assertEqual([], self.decisions.get_decisions())
         self.flags(group='preemption', enabled=True)
         self.leave_out('resize')
-        with mock.patch.object(request_kind, 'get_operation',
-                               wraps=request_kind.get_operation) as look_up:
+        with mock.patch.object(request_specs, 'get_operation',
+                               wraps=request_specs.get_operation) as look_up:
             self.server = self.boot_normal(host='host1')['id']
         look_up.assert_called_once()
         self.assert_preempted('create', cheap)

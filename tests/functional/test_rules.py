@@ -13,7 +13,7 @@ from nova.conf import CONF
 
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import cells
+from nova_preempt.cloud import cell_reader
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.db import models
@@ -409,8 +409,8 @@ class TestHungCell(TwoCellsTestCase):
         self.useFixture(fixtures.MockPatchObject(
             objects.Instance, 'get_by_uuid', classmethod(get_by_uuid)))
         self.useFixture(fixtures.MockPatchObject(
-            cells, 'CellReader', functools.partial(
-                cells.CellReader, limit_s=0.5)))
+            cell_reader, 'CellReader', functools.partial(
+                cell_reader.CellReader, limit_s=0.5)))
 
     def short_limits(self):
         self.useFixture(fixtures.MockPatchObject(cell_calls, 'LONG_S', 0.5))

@@ -15,8 +15,8 @@ from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
-from nova_preempt.db import host_promises
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.db import sleeping_host_claims
 from nova_preempt.power import energy_loop
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation as run
@@ -144,12 +144,12 @@ class OneLoopTestCase(world.WorldTestCase):
 
     def place(self, waiting, running, now_s):
         """And once the hosts are there."""
-        kept = {item.request: item.host for item in host_promises.get(
+        kept = {item.request: item.host for item in sleeping_host_claims.get(
             self.db, datetime.datetime(2000, 1, 1))}
         for id in list(waiting):
             host = kept.get(id)
             if host and host not in self.states():
-                host_promises.release(self.db, id)
+                sleeping_host_claims.release(self.db, id)
                 self.world.change(host, servers=1)
                 running[host] = now_s + waiting.pop(id)
 

@@ -116,8 +116,7 @@ class Ironic(driver.Driver):
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             raise power_errors.PowerError(
-                host, f'an answer that is not one of Ironic: {exc!r}'
-            ) from exc
+                host, f'an answer that is not one of Ironic: {exc!r}') from exc
 
     def _find(self, host):
         """Return the node of a host, as Ironic shows it."""

@@ -4,7 +4,7 @@
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import leases as core
-from nova_preempt.db import calendar_cache
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
 
 
@@ -21,7 +21,7 @@ class NativeLeases:
     def _open(self):
         if self._db is None:
             self._db = db.Database(self._conf)
-            self._calendar = calendar_cache.CalendarCache(self._db)
+            self._calendar = reservation_calendar.CalendarCache(self._db)
         return self._db
 
     def fetch(self):

@@ -6,7 +6,7 @@ from nova.scheduler import utils as nova_utils
 from nova.scheduler.filters import utils
 from oslo_utils import strutils
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.scheduler import host_states
 
 ALLOW_SERVERS = 'preemptible:allow_servers'
@@ -29,13 +29,13 @@ class PreemptibleFilter(filters.BaseHostFilter):
         # What is asked of a request is asked once, not for each host.
         if nova_utils.request_is_rebuild(spec_obj):
             return list(filter_obj_list)
-        if request_kind.is_preemptible(spec_obj):
+        if request_specs.is_preemptible(spec_obj):
             return [state for state in filter_obj_list
                     if _allowed(state, ALLOW_SERVERS)]
         return [state for state in filter_obj_list if may_preempt(state)]
 
     def host_passes(self, host_state, spec_obj):
-        if request_kind.is_preemptible(spec_obj):
+        if request_specs.is_preemptible(spec_obj):
             return _allowed(host_state, ALLOW_SERVERS)
         return may_preempt(host_state)
 

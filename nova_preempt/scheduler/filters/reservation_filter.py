@@ -8,7 +8,7 @@ from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 import nova_preempt.conf
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import lease_cache
@@ -47,7 +47,7 @@ class ReservationFilter(filters.BaseHostFilter):
         if utils.request_is_rebuild(spec_obj):
             return lambda node: True
         known = lease_cache.current(CONF)
-        lease_ids = request_kind.reservations(spec_obj)
+        lease_ids = request_specs.reservations(spec_obj)
         if lease_ids:
             answer = known.answer(lease_ids, spec_obj.project_id)
             if answer.reason:
@@ -65,7 +65,7 @@ def _lead_s(spec_obj):
 
     At least one second longer than that.
     """
-    preemptible = request_kind.is_preemptible(spec_obj)
+    preemptible = request_specs.is_preemptible(spec_obj)
     extra_specs = (spec_obj.flavor.extra_specs or {}) if preemptible else {}
     return eviction_policy.get_guard(
         CONF.preemption, CONF.reservation.guard_s).lead_s(
@@ -86,7 +86,7 @@ def admit(asked):
     :raises NoValidHost: says why
     """
     spec_obj = asked.spec_obj
-    lease_ids = request_kind.reservations(spec_obj)
+    lease_ids = request_specs.reservations(spec_obj)
     if not lease_ids or not lease_cache.is_used(CONF):
         return
     answer = lease_cache.current(CONF).answer(lease_ids, spec_obj.project_id)
@@ -97,7 +97,7 @@ def admit(asked):
         LOG.info('Server %(server)s is placed without its reservation: '
                  '%(reason)s', {'server': server_uuid,
                                 'reason': answer.reason})
-        spec_obj.scheduler_hints.pop(request_kind.RESERVATION)
+        spec_obj.scheduler_hints.pop(request_specs.RESERVATION)
         return
     LOG.info('Server %(server)s is refused: %(reason)s',
              {'server': server_uuid, 'reason': answer.reason})

@@ -5,7 +5,7 @@ import nova.conf
 from nova.scheduler import utils
 from nova.scheduler import weights
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 import nova_preempt.conf
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import weights as ours
@@ -34,7 +34,7 @@ class ReservationFreeTimeWeigher(weights.BaseHostWeigher):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         # Without the filter nobody obeys reservations, and nobody asks for
         # them.
-        if not lease_cache.is_used(CONF) or request_kind.reservations(
+        if not lease_cache.is_used(CONF) or request_specs.reservations(
                 weight_properties):
             return []
         view = lease_cache.current(CONF).view()
@@ -42,7 +42,7 @@ class ReservationFreeTimeWeigher(weights.BaseHostWeigher):
                             for weighed in weighed_obj_list])
 
     def _weigh_object(self, host_state, weight_properties):
-        if request_kind.reservations(weight_properties):
+        if request_specs.reservations(weight_properties):
             return 0
         return _free_s(lease_cache.current(CONF).view(), host_state)
 

@@ -50,7 +50,7 @@ class EnergyTestCase(base.AnsweringTestCase):
 
     def sample(self, ago, **values):
         energy_store.add_sample(self.db,
-                                energy_store.Sample(base.NOW - ago, **{
+                                energy_store.EnergySample(base.NOW - ago, **{
                                     'hosts_on': 3, 'hosts_busy': 1,
                                     'hosts_asleep': 2,
                                     'cores_total': 20, 'cores_off': 8,
@@ -138,7 +138,7 @@ class TestFigures(EnergyTestCase):
         self.set_figures('host1', 503, watts=1)
         self.assertEqual({}, energy_store.get_figures(self.db))
         # What is kept of one that has gone can be forgotten.
-        energy_store.put_figures(self.db, [energy_store.HostFigures(
+        energy_store.put_figures(self.db, [energy_store.HostEfficiency(
             'host4', 1.0, 1.0, None, base.NOW, '')])
         self.change('DELETE', 'host4/figures', 204)
 
@@ -155,8 +155,8 @@ class TestHosts(EnergyTestCase):
     def test_list(self):
         self.to('b', 'asleep')
         energy_store.put_readings(self.db, [
-            energy_store.HostReading('a', 120.0, base.NOW),
-            energy_store.HostReading('b', 5.0, base.NOW - HOUR)])
+            energy_store.HostPowerReading('a', 120.0, base.NOW),
+            energy_store.HostPowerReading('b', 5.0, base.NOW - HOUR)])
         self.assertEqual([
             ('a', 'on', None, '', 120.0),
             ('b', 'asleep', '2026-11-20T12:00:00Z', 'why', None),
@@ -189,11 +189,11 @@ class TestReport(EnergyTestCase):
         self.addCleanup(patch.stop)
         self.sample(2 * HOUR)
         self.sample(HOUR, cores_off=0, watts=None, watts_saved=0)
-        energy_store.add_wake(self.db, energy_store.Wake(
+        energy_store.add_wake(self.db, energy_store.WakeWait(
             'v1', base.NOW - HOUR, 8, 180, 3600))
-        energy_store.add_wake(self.db, energy_store.Wake(
+        energy_store.add_wake(self.db, energy_store.WakeWait(
             'v2', base.NOW - HOUR, 4, 120, 600))
-        energy_store.add_wake(self.db, energy_store.Wake(
+        energy_store.add_wake(self.db, energy_store.WakeWait(
             'v3', base.NOW - HOUR, 1, 360))
         self.to('a', 'asleep')
         shown = self.read('')['energy']

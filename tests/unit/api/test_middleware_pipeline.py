@@ -15,7 +15,7 @@ from nova_preempt.api import application_factory
 from nova_preempt.api import middleware_pipeline
 from nova_preempt.conf import energy
 from nova_preempt.db import connection
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 from tests import processes
 from tests.unit.api import base
 from tests.unit.api import server
@@ -131,7 +131,7 @@ class TestErrors(base.ApiTestCase):
         for error, code in ((db_exc.DBConnectionError('secret'), 503),
                             (connection.PoolExhausted('secret'), 503),
                             (RuntimeError('secret'), 500)):
-            with mock.patch.object(queries, 'get_preemptions',
+            with mock.patch.object(preemption_queries, 'get_preemptions',
                                    side_effect=error):
                 answer = self.get('/v1/preemptions', code=code)
             self.assertNotIn('secret', str(answer))

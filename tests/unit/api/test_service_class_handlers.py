@@ -9,7 +9,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_store
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 from tests.unit.api import base
 from tests.unit.api import test_backlog_handlers
 
@@ -112,16 +112,16 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
                     (10, server_clocks.Kind.ALLOCATING),
                     (25, server_clocks.Kind.RUNNING),
                     (100, server_clocks.Kind.ASIDE))]
-        server = class_servers.ClassServer(
+        server = server_uptimes.ServerUptime(
             known, uuid, 'p', 'gold', 'golden', False,
             server_clocks.Clocks(told), base.NOW, base.NOW)
-        class_servers.write(self.db, [server])
+        server_uptimes.write(self.db, [server])
         shown = {item['id']: item.get('availability')
                  for item in self.show(uuid)['servers']}
         self.assertEqual({
             known: {'running_s': 75, 'waiting_s': 10, 'starting_s': 15,
                     'share': 0.75}, unknown: None}, shown)
-        class_servers.write(self.db, [dataclasses.replace(
+        server_uptimes.write(self.db, [dataclasses.replace(
             server, clocks=server_clocks.Clocks(told[:1]).applied(
                 server_clocks.Event(at_us, server_clocks.Kind.ENDED)))])
         self.assertIn(None, [item.get('availability', {}).get('share', 0)

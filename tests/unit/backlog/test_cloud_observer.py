@@ -12,8 +12,8 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import expected_departures
-from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_store
+from nova_preempt.db import boot_host_choices
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
@@ -43,10 +43,10 @@ class PassesTestCase(unittest.TestCase):
             self.enterContext(mock.patch.object(
                 backlog_store, name, return_value=answer))
         self.enterContext(mock.patch.object(
-            backlog_hosts, 'hosts_of_boots', return_value={}))
+            boot_host_choices, 'hosts_of_boots', return_value={}))
         for name in ('get_turns', 'replace_turns'):
             self.enterContext(mock.patch.object(
-                backlog_hosts, name, getattr(self, name)))
+                boot_host_choices, name, getattr(self, name)))
         self.turns, self.left = {}, NONE_LEFT
         self.options = types.SimpleNamespace(
             pass_interval_s=5, hold_after_s=3600, ask_timeout_s=60)

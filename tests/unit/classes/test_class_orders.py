@@ -13,7 +13,7 @@ from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.db import backlog_store
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -113,7 +113,7 @@ class TestQos(unittest.TestCase):
             'b', 'gold', body={'server': {}})]
         self.assertEqual({'a': 60_000_000, 'b': 60_000_000},
                          self.claims.overheads_us(requests))
-        class_servers.write(self.db, (), {('spot', True): 90_000_000})
+        server_uptimes.write(self.db, (), {('spot', True): 90_000_000})
         self.assertEqual({'a': 60_000_000, 'b': 90_000_000},
                          self.claims.overheads_us(requests))
         self.assertEqual(['b', 'a'], self.ranked(10, requests))

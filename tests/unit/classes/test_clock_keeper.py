@@ -20,7 +20,7 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_store
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -81,7 +81,7 @@ class TestKeeper(unittest.TestCase):
         """{uuid: class name} of what is written down afterwards."""
         self.keeper.look()
         return {uuid: item.class_name for uuid, item
-                in class_servers.find(self.db).items()}
+                in server_uptimes.find(self.db).items()}
 
     def ask(self, uuid, class_name):
         """A request has booted this server."""
@@ -102,13 +102,13 @@ class TestKeeper(unittest.TestCase):
         self.there = [server('b', 'gold')]
         self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
         self.assertEqual({CELL.uuid, 'cell2'},
-                         class_servers.scan_ages_s(self.db).keys())
-        found = class_servers.find(self.db)
+                         server_uptimes.scan_ages_s(self.db).keys())
+        found = server_uptimes.find(self.db)
         self.assertEqual('cell2', found['b'].cell_uuid)
         del self.cells[CELL.uuid]
         self.assertEqual({'b': 'gold'}, self.look())
         self.assertEqual({'cell2'},
-                         class_servers.scan_ages_s(self.db).keys())
+                         server_uptimes.scan_ages_s(self.db).keys())
         # It may be back, and what is there is read anew.
         self.cells[CELL.uuid] = CELL
         self.there = [server('a', 'gold')]
@@ -161,7 +161,7 @@ class TestKeeper(unittest.TestCase):
             self.actions['a'] = [asked]
             self.keeper = clock_keeper.ClockKeeper(
                 self.db, lambda: dict(self.cells), TABLE)
-            class_servers.forget(self.db, {'a', 'b'})
+            server_uptimes.forget(self.db, {'a', 'b'})
             self.look()
             self.assertEqual({'a': Kind.ALLOCATING, 'b': Kind.ALLOCATING},
                              self.kinds())
@@ -175,20 +175,20 @@ class TestKeeper(unittest.TestCase):
 
     def kinds(self):
         return {uuid: server.clocks.mark.kind for uuid, server
-                in class_servers.find(self.db).items()}
+                in server_uptimes.find(self.db).items()}
 
     def test_when_a_cell_was_looked_at(self):
         self.look()
-        ago_s, = class_servers.scan_ages_s(self.db).values()
+        ago_s, = server_uptimes.scan_ages_s(self.db).values()
         self.assertLess(ago_s, 300)
-        class_servers.record_scan(self.db, CELL.uuid, 4000)
+        server_uptimes.record_scan(self.db, CELL.uuid, 4000)
         # Nobody writes that of a cell that cannot be read.
         with mock.patch.object(
                 clock_keeper.instances, 'pages',
                 side_effect=OSError('away')), (
                 self.assertLogs(clock_keeper.readings.__name__)):
             self.look()
-        ago_s, = class_servers.scan_ages_s(self.db).values()
+        ago_s, = server_uptimes.scan_ages_s(self.db).values()
         self.assertGreaterEqual(ago_s, 4000)
 
 

@@ -17,7 +17,7 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
-from nova_preempt.db import class_servers
+from nova_preempt.db import server_uptimes
 from tests.unit.core.scheduling import world
 
 NOW = world.NOW
@@ -30,7 +30,7 @@ MARKED = {'preemptible:enabled': 'true'}
 def row(uuid, name='bronze', kind=Kind.RUNNING, ago_s=7200):
     """Return a claimant that has been in a state for a time."""
     at_us = microseconds(NOW) - ago_s * SECOND
-    return class_servers.ClassServer(
+    return server_uptimes.ServerUptime(
         uuid, 'cell', 'project', name, 'flavor', False, Clocks((
             Event(at_us - 3, Kind.QUEUED), Event(at_us - 2, Kind.ALLOCATING),
             Event(at_us - 1, Kind.RUNNING), Event(at_us, kind))), NOW, NOW)
@@ -53,7 +53,7 @@ class TestPromised(unittest.TestCase):
                 ('overheads', lambda _: {('flavor', False): 7 * SECOND}),
                 ('request_classes',
                  lambda _, uuids=None: dict(self.requests))):
-            patch = mock.patch.object(class_servers, name,
+            patch = mock.patch.object(server_uptimes, name,
                                       self.answering(answer))
             patch.start()
             self.addCleanup(patch.stop)

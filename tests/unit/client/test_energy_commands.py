@@ -23,7 +23,7 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
             self.inventory.add(name)
         self.now = timeutils.utcnow().replace(microsecond=0)
         for minute in range(3):
-            energy_store.add_sample(self.db, energy_store.Sample(
+            energy_store.add_sample(self.db, energy_store.EnergySample(
                 self.now - datetime.timedelta(minutes=3 - minute), 3, 1, 2,
                 20, 8, 4, 300.0 if minute else None, 200.0))
 

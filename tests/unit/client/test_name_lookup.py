@@ -8,7 +8,7 @@ import urllib.parse
 from keystoneauth1 import fixture as ks_fixture
 
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 from nova_preempt.db import reservable_hosts
 from tests.unit.api.base import make_uuid
 from tests.unit.client import test_preemption_commands
@@ -203,7 +203,7 @@ class TestForPeople(LookupTestCase):
         self.refused_at_once(('energy', 'show'), '--since', 'yesterday')
 
     def test_what_is_no_status(self):
-        for command, known in (('preemption', queries.STATUSES),
+        for command, known in (('preemption', preemption_queries.STATUSES),
                                ('reservation', reservation_model.STATUSES)):
             for status in ('finished', 'DONE', ''):
                 self.refused_at_once((command, 'list'), '--status', status)

@@ -64,7 +64,7 @@ class TestCellCalls(unittest.TestCase):
     def away(self, **kwargs):
         """The call fails; returns after how long."""
         began = self.now
-        with self.assertRaises(cell_calls.CellAway) as caught:
+        with self.assertRaises(cell_calls.CellDown) as caught:
             self.call(**kwargs)
         self.assertIn('Cell one does not answer', str(caught.exception))
         return self.now - began
@@ -149,7 +149,7 @@ class TestCellCalls(unittest.TestCase):
         self.hanging = True
         answers = self.calls.gather(self.cells.values(), self.read)
         self.assertEqual('read', answers['two'])
-        self.assertIsInstance(answers['one'], cell_calls.CellAway)
+        self.assertIsInstance(answers['one'], cell_calls.CellDown)
         self.assertEqual(10, self.now)
         self.assertEqual({'one', 'two'}, set(
             self.calls.gather(self.cells.values(), self.read)))

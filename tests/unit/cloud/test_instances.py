@@ -142,7 +142,7 @@ class TestUnwanted(unittest.TestCase):
             self.read += [cell.uuid for cell in cells]
             return {cell.uuid: read(types.SimpleNamespace(
                 cell_uuid=cell.uuid), **which) if cell.uuid in self.cells
-                else cell_calls.CellAway() for cell in cells}
+                else cell_calls.CellDown() for cell in cells}
 
         with mock.patch.object(
                 objects.InstanceMappingList, 'get_by_instance_uuids',

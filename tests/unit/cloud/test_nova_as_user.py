@@ -92,13 +92,13 @@ if __name__ == '__main__':
 class TestNames(unittest.TestCase):
 
     def test_a_key_pair_may_be_called_detail(self):
-        reading = nova_as_user.UserLookup(None)
+        reading = nova_as_user.ResourceLookup(None)
         with mock.patch.object(reading, '_ask') as ask:
             reading.key_pair('token', 'detail')
         self.assertEqual('detail', ask.call_args.args[-1])
 
     def test_no_error_has_them(self):
-        reading = nova_as_user.UserLookup(None)
+        reading = nova_as_user.ResourceLookup(None)
         with (mock.patch.object(reading, '_own') as own,
               self.assertRaises(nova_api.NovaError) as caught):
             own.return_value.get.side_effect = ks_exc.HttpError('too long')
@@ -107,7 +107,7 @@ class TestNames(unittest.TestCase):
                          str(caught.exception))
 
     def test_that_nothing_can_have(self):
-        reading = nova_as_user.UserLookup(None)
+        reading = nova_as_user.ResourceLookup(None)
         with mock.patch.object(reading, '_ask', side_effect=NOT_ASKED):
             for read in (reading.flavor, reading.image):
                 for name in ('detail', '..', '\ud800'):
@@ -115,7 +115,7 @@ class TestNames(unittest.TestCase):
                         read('token', name)
 
     def test_who_we_are_is_not_the_users_fault(self):
-        reading = nova_as_user.UserLookup(None)
+        reading = nova_as_user.ResourceLookup(None)
         with mock.patch.object(reading, '_own') as own:
             own.return_value.get_endpoint.side_effect = ks_exc.Unauthorized()
             self.assertRaises(nova_api.NovaError, reading.image, 'token', 'i')

@@ -8,7 +8,7 @@ from unittest import mock
 
 from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from tests import instances as builders
 
 
@@ -116,15 +116,15 @@ class TestServers(unittest.TestCase):
             spec=one_time_devices.OneTimeDevices,
             **{'may_have.return_value': True, 'refresh.return_value': set()})
         self.cell = SimpleNamespace(uuid='cell', identity='cell')
-        self.view = server_cache.ServerCache(lambda: {'cell': self.cell},
-                                             lambda uuids: set(uuids),
-                                             devices=self.devices)
+        self.view = preemptible_server_cache.ServerCache(
+            lambda: {'cell': self.cell}, lambda uuids: set(uuids),
+            devices=self.devices)
         self.view._readings = mock.Mock(
             read=lambda: self.view._refresh_cell(None, self.cell),
             **{'unreadable.return_value': (), 'hanging.return_value': ()})
         self.found = {}
-        patch = mock.patch.object(server_cache.ServerCache, '_read',
-                                  lambda *args: dict(self.found))
+        patch = mock.patch.object(preemptible_server_cache.ServerCache,
+                                  '_read', lambda *args: dict(self.found))
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -153,7 +153,8 @@ class TestServers(unittest.TestCase):
         self.devices.forget.assert_called_once_with('nvme')
 
     def server(self, requests, has=lambda *server: True):
-        return server_cache._server(self.instance(requests), 'cell', True, has)
+        return preemptible_server_cache._server(self.instance(requests),
+                                                'cell', True, has)
 
     def instance(self, requests):
         return builders.instance(

@@ -13,11 +13,11 @@ from oslo_utils import fixture as utils_fixture
 import testtools
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import cells
+from nova_preempt.cloud import cell_reader
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from tests import instances as builders
 from tests.unit.core.scheduling import world
 
@@ -31,14 +31,12 @@ class TestUnreadableCells(unittest.TestCase):
         self.failing = set()
         self.by_flavor = ''
         self.now = 0
-        self.view = server_cache.ServerCache(lambda: mappings,
-                                             lambda uuids: set(),
-                                             monotonic=lambda: self.now)
+        self.view = preemptible_server_cache.ServerCache(
+            lambda: mappings, lambda uuids: set(), monotonic=lambda: self.now)
         self.view._readings._calls._start = lambda run: run()
-        for patch in (mock.patch.object(server_cache.ServerCache, '_read',
-                                        self.read),
-                      mock.patch.object(nova_context, 'target_cell',
-                                        mock.MagicMock())):
+        for patch in (mock.patch.object(preemptible_server_cache.ServerCache,
+                                        '_read', self.read), mock.patch.object(
+                          nova_context, 'target_cell', mock.MagicMock())):
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -85,7 +83,7 @@ class TestUnreadableCells(unittest.TestCase):
     def test_only_its_own_servers(self):
         self.view.refresh()
         self.failing = {'one'}
-        with self.assertLogs(cells.__name__, 'ERROR'):
+        with self.assertLogs(cell_reader.__name__, 'ERROR'):
             self.view.refresh()
         self.assertEqual(({'node-two'}, {'server-two'}), self.offered())
         # Nor do they end at their maximum run time, or for headroom.
@@ -139,8 +137,8 @@ class TestArchived(testtools.TestCase):
         self.patch(instances, 'objects', types.SimpleNamespace(
             InstanceList=types.SimpleNamespace(get_by_filters=self.find)))
         self.patch(nova_context, 'target_cell', self.target_cell)
-        self.patch(server_cache.ServerCache, '_read', self.read)
-        self.cache = server_cache.ServerCache(
+        self.patch(preemptible_server_cache.ServerCache, '_read', self.read)
+        self.cache = preemptible_server_cache.ServerCache(
             lambda: {'one': self.cell}, lambda uuids: set(),
             self.left.append)
         self.cache._readings._calls._start = lambda run: run()
@@ -177,7 +175,7 @@ class TestArchived(testtools.TestCase):
 
     def test_while_the_cell_could_not_be_read(self):
         self.failing = True
-        with self.assertLogs(cells.__name__):
+        with self.assertLogs(cell_reader.__name__):
             for _ in range(5):
                 self.refresh(30)
         self.records = {'a'}

@@ -28,7 +28,7 @@ class TestTimeouts(unittest.TestCase):
     def test_nova(self):
         client = nova_api.NovaAPI(self.conf)._get_client()
         self.assertEqual(60, client.client.session.timeout)
-        self.assertEqual(60, nova_as_user.UserLookup(
+        self.assertEqual(60, nova_as_user.ResourceLookup(
             self.conf)._own().session.timeout)
 
     def test_placement_and_cyborg(self):

@@ -23,8 +23,8 @@ from nova_preempt.core.backlog import request_servers
 from nova_preempt.db import backlog_rows
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_submissions
-from nova_preempt.db import class_servers
 from nova_preempt.db import models
+from nova_preempt.db import server_uptimes
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -159,7 +159,7 @@ class TestSQLite(DatabaseTestCase):
                  'backlog_requests_trust_id_idx (trust_id>?)'),
                 (lambda: backlog_store.placed(self.db, NOW),
                  'backlog_boots_asked_at_idx (asked_at>?)'),
-                (lambda: class_servers.unrecorded_classes(self.db, ['gold']),
+                (lambda: server_uptimes.unrecorded_classes(self.db, ['gold']),
                  'backlog_requests_trust_id_idx (trust_id>?)')):
             plans.clear()
             call()

@@ -18,11 +18,11 @@ from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import change_log
 from nova_preempt.db import models
 from nova_preempt.db import record_purge
 from nova_preempt.db import reservable_hosts
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from tests.unit.db import test_decisions
@@ -154,10 +154,10 @@ class TestChanges(test_decisions.TestSQLite):
             self.assertEqual(fresh.snapshot(), process.snapshot())
         with self.db.reader() as session:
             found = fresh.snapshot().reservations
-            self.assertEqual({item.id: item
-                              for item in map(core_leases.of, found)},
-                             {item.id: item
-                              for item in calendar_cache.get_leases(session)})
+            self.assertEqual(
+                {item.id: item for item in map(core_leases.of, found)},
+                {item.id: item
+                 for item in reservation_calendar.get_leases(session)})
 
     @hypothesis.settings(max_examples=12, deadline=None,
                          derandomize=True, database=None,
@@ -216,12 +216,13 @@ class TestChanges(test_decisions.TestSQLite):
         before = mine.snapshot()
         other.update('r1', status=reservation_model.ACTIVE)
         read = []
-        with (mock.patch.object(calendar_cache, 'get_leases',
-                                wraps=calendar_cache.get_leases) as fetch,
+        with (mock.patch.object(
+                  reservation_calendar, 'get_leases',
+                  wraps=reservation_calendar.get_leases) as fetch,
               mock.patch.object(
                   reservation_rows, 'fetch_open',
                   wraps=reservation_rows.fetch_open) as fetch_open,
-              mock.patch.object(calendar_cache, 'get_settings',
+              mock.patch.object(reservation_calendar, 'get_settings',
                                 side_effect=AssertionError)):
             for _ in range(2):
                 mine.calendar()

@@ -178,7 +178,7 @@ class TestSQLite(unittest.TestCase):
         with self.db.reader() as session:
             now, later = session.execute(
                 sa.select(database_clock.now(),
-                          database_clock.after(3600))).one()
+                          database_clock.SecondsFromNow(3600))).one()
         self.assertLess(abs((now - timeutils.utcnow()).total_seconds()), 60)
         self.assertLess(abs((later - now).total_seconds() - 3600), 2)
 

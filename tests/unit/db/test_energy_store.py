@@ -93,10 +93,12 @@ class TestEnergy(test_decisions.TestSQLite):
             self.assertEqual([False] * 7 + [True], sorted(won))
 
     def test_figures(self):
-        first = [energy_store.HostFigures('b', 1e12, 250.5, None, NOW, 'api'),
-                 energy_store.HostFigures('a', None, 1.0, 2.0, NOW)]
+        first = [energy_store.HostEfficiency('b', 1e12, 250.5, None, NOW,
+                                             'api'),
+                 energy_store.HostEfficiency('a', None, 1.0, 2.0, NOW)]
         energy_store.put_figures(self.db, first)
-        second = energy_store.HostFigures('a', 2e15, 3.0, None, at(1), 'hpl')
+        second = energy_store.HostEfficiency('a', 2e15, 3.0, None, at(1),
+                                             'hpl')
         energy_store.put_figures(self.db, [second])
         self.assertEqual([('a', second), ('b', first[0])],
                          list(energy_store.get_figures(self.db).items()))
@@ -104,23 +106,23 @@ class TestEnergy(test_decisions.TestSQLite):
         self.assertFalse(energy_store.delete_figures(self.db, 'a'))
 
     def test_readings(self):
-        old = energy_store.HostReading('a', 100.0, NOW, 'kwapi')
+        old = energy_store.HostPowerReading('a', 100.0, NOW, 'kwapi')
         energy_store.put_readings(self.db, [
-            old, energy_store.HostReading('b', 0.25, NOW, 'kwapi')])
-        new = energy_store.HostReading('b', 7.0, at(60), 'static')
+            old, energy_store.HostPowerReading('b', 0.25, NOW, 'kwapi')])
+        new = energy_store.HostPowerReading('b', 7.0, at(60), 'static')
         energy_store.put_readings(self.db, [new])
         self.assertEqual({'a': old, 'b': new},
                          energy_store.get_readings(self.db))
         self.assertEqual({'b': new}, energy_store.get_readings(self.db, at(1)))
 
     def test_samples(self):
-        samples = [energy_store.Sample(at(60 * number), 3, number, 1, 40, 10,
-                                       8, watts=None if number else 300.0,
-                                       watts_saved=90.5)
+        samples = [energy_store.EnergySample(at(60 * number), 3, number, 1, 40,
+                                             10, 8, watts=None if number
+                                             else 300.0, watts_saved=90.5)
                    for number in range(4)]
         for sample in reversed(samples):
             energy_store.add_sample(self.db, sample)
-        again = energy_store.Sample(at(180.7), 9, 9, 9, 9, 9, 9)
+        again = energy_store.EnergySample(at(180.7), 9, 9, 9, 9, 9, 9)
         energy_store.add_sample(self.db, again)
         self.assertEqual(samples[:3], energy_store.get_samples(self.db)[:3])
         self.assertEqual([(at(180), 9)], [
@@ -133,8 +135,8 @@ class TestEnergy(test_decisions.TestSQLite):
 
     def test_wakes(self):
         for number, uuid in enumerate(('s1', 's2', 's1')):
-            energy_store.add_wake(self.db, energy_store.Wake(uuid, at(number),
-                                                             8, 180.0))
+            energy_store.add_wake(self.db, energy_store.WakeWait(
+                                      uuid, at(number), 8, 180.0))
         energy_store.set_duration(self.db, 's1', 3600.0)
         energy_store.set_duration(self.db, 's1', 1.0)
         self.assertEqual(

@@ -57,7 +57,7 @@ class TestModels(unittest.TestCase):
                 (row_types.Decision, models.Decision,
                  {'created_at', 'updated_at'}),
                 (row_types.HostPower, models.HostPower, set()),
-                (row_types.Sample, models.PowerSample, set())):
+                (row_types.EnergySample, models.PowerSample, set())):
             optional = {field.name for field in dataclasses.fields(row)
                         if types.NoneType in typing.get_args(field.type)}
             self.assertEqual(optional - required, {

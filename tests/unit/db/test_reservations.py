@@ -12,8 +12,8 @@ from oslo_db import exception as db_exc
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
 from nova_preempt.db import reservable_hosts
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
 from nova_preempt.db import transaction_retries
 from tests.unit.db import test_decisions
@@ -335,8 +335,8 @@ class TestReservations(test_decisions.TestSQLite):
         reservable_hosts.set_host(self.db, 'h1', extra={'rack': 'é', 'n': [1]})
         reservable_hosts.set_host(self.db, 'h1', reservable=False)
         reservable_hosts.set_host(self.db, 'h2', reservable=True)
-        expected = calendar_cache.HostSettings('h1', False, {'rack': 'é',
-                                                             'n': [1]})
+        expected = reservation_calendar.HostSettings('h1', False, {'rack': 'é',
+                                                                   'n': [1]})
         self.assertEqual(expected, reservable_hosts.get_hosts(self.db)['h1'])
         found = self.mine.calendar()
         self.assertEqual(expected, found.settings['h1'])

@@ -11,7 +11,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt import pause_reader
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
@@ -23,8 +23,8 @@ WAIT_S = 60
 
 
 def make_server(number):
-    return mock.Mock(spec=server_cache.Server, uuid=f's{number}', host='host1',
-                     node='node1', restore=False)
+    return mock.Mock(spec=preemptible_server_cache.Server, uuid=f's{number}',
+                     host='host1', node='node1', restore=False)
 
 
 class FakeTerminator:

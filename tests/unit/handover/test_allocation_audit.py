@@ -237,7 +237,7 @@ class TestCellAway(unittest.TestCase):
             return made._known(['a', 'b'])[0]
 
     def test_consumers_of_an_unreadable_cell_are_known(self):
-        away = cell_calls.CellAway(cell='c', limit=1)
+        away = cell_calls.CellDown(cell='c', limit=1)
         self.assertEqual({'a'}, self.known([[A]], [[]]))
         for servers, migrations in (([[A], away], [[], []]),
                                     ([[A], []], [[], away])):

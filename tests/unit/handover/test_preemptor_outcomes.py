@@ -15,9 +15,9 @@ from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
+from nova_preempt.db import missing_outcomes
 from nova_preempt.db import models
-from nova_preempt.db import queries
-from nova_preempt.db import unresolved_decisions
+from nova_preempt.db import preemption_queries
 from nova_preempt.handover import preemptor_outcomes
 from tests.unit.db import test_decisions
 
@@ -75,19 +75,19 @@ class TestOutcomes(test_decisions.TestSQLite):
             self.add(uuid)
         self.add('claimed', decisions.CLAIMED)
         self.add('headroom', server_uuid='')
-        unresolved_decisions.set_outcome(self.db, 'known',
-                                         rollback.SERVED)
+        missing_outcomes.set_outcome(self.db, 'known',
+                                     rollback.SERVED)
         with self.db.writer() as session:
             session.get(models.Decision, 'old').updated_at -= (
                 datetime.timedelta(seconds=90))
         self.assertEqual({'s-new': 'h'},
-                         unresolved_decisions.get_placed(self.db, 60))
+                         missing_outcomes.get_placed(self.db, 60))
         self.assertEqual({'s-new': 'h', 's-old': 'h'},
-                         unresolved_decisions.get_placed(self.db, 120))
+                         missing_outcomes.get_placed(self.db, 120))
 
     def outcome(self, uuid):
         self.outcomes.note()
-        return queries.get_preemption(self.db, uuid).outcome
+        return preemption_queries.get_preemption(self.db, uuid).outcome
 
     def counted(self, found):
         return metrics.OUTCOMES.labels('create', found)._value.get()
@@ -106,7 +106,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         for _ in range(2):
             self.assertEqual('served', self.outcome('d'))
         self.assertEqual(before + 1, self.counted('served'))
-        self.assertEqual([], unresolved_decisions.get_unresolved(self.db))
+        self.assertEqual([], missing_outcomes.get_unresolved(self.db))
 
     def test_a_server_in_error(self):
         before = metrics.IN_VAIN._value.get()

@@ -10,7 +10,7 @@ from unittest import mock
 from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import cells
+from nova_preempt.cloud import cell_reader
 from nova_preempt.cloud import host_services
 from nova_preempt.power import compute_hosts
 
@@ -42,7 +42,7 @@ class TestCells(unittest.TestCase):
         nova.ComputeNodeList.get_all.side_effect = self.nodes
         self.hosts = compute_hosts.ComputeHosts(
             None, lambda: self.cells, lambda: self.now, functools.partial(
-                cells.CellReader, start=self.start, wait=self.wait))
+                cell_reader.CellReader, start=self.start, wait=self.wait))
 
     def start(self, run):
         if run.args[1].cell.uuid in self.hanging:

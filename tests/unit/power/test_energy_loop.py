@@ -13,9 +13,9 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
 from nova_preempt.db import energy_store
-from nova_preempt.db import host_promises
 from nova_preempt.db import pauses as db_pauses
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.db import sleeping_host_claims
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import energy_loop
 from nova_preempt.power import energy_policy
@@ -223,7 +223,7 @@ class TestControl(ControlTestCase):
     def test_unreadable_hosts_are_not_switched(self):
         is_empty = self.world.is_empty
         failures = {'a': placement_api.PlacementError('500'),
-                    'b': cell_calls.CellAway(cell='one', limit=5),
+                    'b': cell_calls.CellDown(cell='one', limit=5),
                     'c': db_exc.DBConnectionError('away')}
 
         def fail(host):
@@ -392,7 +392,7 @@ class TestRequests(ControlTestCase):
 
     def test_on_until_the_request_is_served(self):
         """The first is no use without the second, which takes long."""
-        for serve in (lambda: host_promises.release(self.db, 'r1'),
+        for serve in (lambda: sleeping_host_claims.release(self.db, 'r1'),
                       lambda: self.minutes(40)):
             self.world.hanging = {'b'}
             self.assertEqual(['a', 'b'], self.wake('r1', 4)['hosts'])
@@ -416,14 +416,14 @@ class TestRequests(ControlTestCase):
         # The first is of use with another in place of the second.
         self.assertEqual(['c'], self.wake('r1', 2, {'c': 2})['hosts'])
         self.assertEqual(['a', 'c'], sorted(
-            item.host for item in host_promises.get(self.db, EPOCH)))
+            item.host for item in sleeping_host_claims.get(self.db, EPOCH)))
 
     def test_promises_of_excluded_hosts_are_deleted(self):
         self.wake('r1', 4)
         self.set(excluded_hosts=['a'])
         self.tick()
         self.assertEqual(['b'], [
-            item.host for item in host_promises.get(self.db, EPOCH)])
+            item.host for item in sleeping_host_claims.get(self.db, EPOCH)])
 
     def test_hosts_that_shut_down_are_woken_after_that(self):
         for name in NAMES:
@@ -479,7 +479,7 @@ class TestRequests(ControlTestCase):
         self.set(max_wakes_per_minute=1)
         self.wake('r1', 2)
         self.wake('r2', 2)
-        host_promises.release(self.db, 'r2')
+        sleeping_host_claims.release(self.db, 'r2')
         self.minutes(3)
         self.assertEqual({'b', 'c', 'd'}, self.in_state('asleep'))
         # Nor for one whose scheduler is gone.
@@ -499,7 +499,7 @@ class TestForecast(world.WorldTestCase):
                           (datetime.timedelta(hours=2), 4),
                           (datetime.timedelta(weeks=1, minutes=-30), 7),
                           (datetime.timedelta(weeks=1, hours=-2), 9)):
-            energy_store.add_sample(self.db, energy_store.Sample(
+            energy_store.add_sample(self.db, energy_store.EnergySample(
                 now - ago, 10, busy, 0, 0, 0, 0))
         for name, hosts in (('max_window', 2), ('seasonal', 7)):
             self.set(forecast=name)

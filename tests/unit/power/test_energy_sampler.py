@@ -43,7 +43,7 @@ class TestObserver(world.WorldTestCase):
                                from_states=('on',))
         energy_store.set_power(self.db, 'b', 'waking', self.world.naive(),
                                from_states=('on',))
-        self.assertEqual(energy_store.Sample(
+        self.assertEqual(energy_store.EnergySample(
             self.world.naive(), hosts_on=2, hosts_busy=1, hosts_asleep=1,
             cores_total=12, cores_off=4, cores_used=3, watts=250.0,
             watts_saved=80.0), self.observe())
@@ -62,7 +62,7 @@ class TestObserver(world.WorldTestCase):
 
     def test_a_server_that_waited_and_is_gone(self):
         """No cell has it any more, so that nobody knows how long it ran."""
-        energy_store.add_wake(self.db, energy_store.Wake(
+        energy_store.add_wake(self.db, energy_store.WakeWait(
             SERVER, self.world.naive(), 2, 90.0))
         self.observe()
         self.assertEqual(

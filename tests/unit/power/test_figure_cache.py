@@ -41,7 +41,7 @@ class TableTestCase(testtools.TestCase):
 
     def measure(self, host, *values):
         energy_store.put_figures(self.db, [
-            energy_store.HostFigures(host, *values, measured_at=NOW)])
+            energy_store.HostEfficiency(host, *values, measured_at=NOW)])
 
     def write(self, text):
         path = self.directory / 'figures.yaml'
@@ -94,10 +94,10 @@ class TestRefresh(TableTestCase):
                          self.table.get('a'))
 
     def read(self, ago_s, **watts):
-        energy_store.put_readings(self.db, [
-            energy_store.HostReading(host, value,
-                                     NOW - datetime.timedelta(seconds=ago_s))
-            for host, value in watts.items()])
+        energy_store.put_readings(
+            self.db, [energy_store.HostPowerReading(
+                          host, value, NOW - datetime.timedelta(seconds=ago_s))
+                      for host, value in watts.items()])
 
     def test_readings(self):
         self.table = figure_cache.FigureCache(

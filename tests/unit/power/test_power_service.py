@@ -66,11 +66,12 @@ class TestPower(world.WorldTestCase):
                          power.asleep()['b'].why_late)
 
     def test_figures(self):
-        energy_store.put_figures(self.db, [
-            energy_store.HostFigures('a', 1e12, 400.0, 100.0, base.NOW.replace(
-                tzinfo=None)),
-            energy_store.HostFigures('b', 1e12, None, None, base.NOW.replace(
-                tzinfo=None))])
+        energy_store.put_figures(self.db, [energy_store.HostEfficiency(
+                                               'a', 1e12, 400.0, 100.0,
+                                               base.NOW.replace(tzinfo=None)),
+                                           energy_store.HostEfficiency(
+                                               'b', 1e12, None, None,
+                                               base.NOW.replace(tzinfo=None))])
         power = self.make()
         power.figures.refresh()
         self.assertEqual({'a': 2.5e9}, power.efficiencies())

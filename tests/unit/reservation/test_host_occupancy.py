@@ -11,7 +11,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.reservation import host_occupancy
 from tests import instances as builders
 
@@ -104,7 +104,7 @@ class TestOccupancy(testtools.TestCase):
 
     def test_hints_of_deleted_servers_are_forgotten(self):
         """A server is deleted before its hints are read."""
-        with mock.patch.object(request_kind, 'reservations_of',
+        with mock.patch.object(request_specs, 'reservations_of',
                                lambda uuid: frozenset({'r'})):
             self.refresh()
             for uuid in ('a', *map(str, range(100))):

@@ -15,7 +15,7 @@ import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_cache
+from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
 from nova_preempt.reservation.lease_service import own
 from tests import tables
@@ -135,7 +135,7 @@ class TestNative(unittest.TestCase):
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')
         found = self.service.fetch()
-        with mock.patch.object(calendar_cache, 'get_leases',
+        with mock.patch.object(reservation_calendar, 'get_leases',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
         self.mine.update('r1', status=reservation_model.ACTIVE)

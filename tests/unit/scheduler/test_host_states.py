@@ -8,14 +8,14 @@ from nova import objects
 from nova.objects import fields
 from nova.scheduler import host_manager
 
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.scheduler import host_states
 
 objects.register_all()
 
 
 def server(uuid, numa_topology=None, vcpus=1, memory_mb=1024, disk_mb=10240):
-    return server_cache.CachedServer(
+    return preemptible_server_cache.CachedServer(
         uuid=uuid, host='host1', node='host1', cell_uuid='cell',
         project_id='project', user_id='user', flavor='spot',
         launched_at=datetime.datetime(

@@ -30,7 +30,7 @@ class TestRefuseOnFailure(unittest.TestCase):
                 sqla_exc.OperationalError('SELECT secret', {}, None),
                 cloud_port.Unanswered('http://secret: 503'),
                 placement_api.PlacementError('http://secret: 503'),
-                cell_calls.CellAway(cell='secret', limit=10)):
+                cell_calls.CellDown(cell='secret', limit=10)):
             with self.assertLogs(manager.__name__, 'ERROR'), (
                     self.assertRaises(exception.NoValidHost)) as caught:
                 self.fail(error)()

@@ -12,7 +12,7 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import ram
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import filters
@@ -313,8 +313,8 @@ class TestHint(unittest.TestCase):
     def test_forms(self):
         for value, expected in ((['r'], ('r',)), (['r', 's'], ('r', 's')),
                                 ([], ())):
-            self.assertEqual(expected, request_kind.reservations(
+            self.assertEqual(expected, request_specs.reservations(
                 objects.RequestSpec(scheduler_hints={'reservation': value})))
-        self.assertEqual((), request_kind.reservations(
+        self.assertEqual((), request_specs.reservations(
             objects.RequestSpec(scheduler_hints=None)))
-        self.assertEqual((), request_kind.reservations(objects.RequestSpec()))
+        self.assertEqual((), request_specs.reservations(objects.RequestSpec()))

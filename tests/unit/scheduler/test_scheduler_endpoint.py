@@ -23,7 +23,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.conf import preemption
 from nova_preempt.core import host_requirements
 from nova_preempt.core import model
@@ -82,7 +82,7 @@ class DevicesTestCase(unittest.TestCase):
                 nova_context.get_admin_context(), 'f', 'p', 'u', None)
 
     def groups(self, **extra_specs):
-        return request_kind.groups(utils.resources_from_request_spec(
+        return request_specs.groups(utils.resources_from_request_spec(
             nova_context.get_admin_context(), self.spec(**extra_specs),
             mock.Mock()))
 

@@ -28,7 +28,7 @@ class TestAges(unittest.TestCase):
         with mock.patch.object(scheduling_pass.decision_cycle,
                                'Cycle') as core, (
                                        mock.patch.object(
-                                           scheduling_pass.request_kind,
+                                           scheduling_pass.request_specs,
                                            'protected_servers',
                                            return_value=frozenset())), (
                                        mock.patch.object(

@@ -35,7 +35,7 @@ class TestCellAway(unittest.TestCase):
                                        False),
              'old-two': core.CountedServer([core.ServerSize(True, 2, 512)],
                                            False)},
-            self.servers({'one': found, 'two': cell_calls.CellAway()}))
+            self.servers({'one': found, 'two': cell_calls.CellDown()}))
 
     def test_nothing_is_remembered_where_all_answer(self):
         self.assertEqual({}, self.servers({'one': [], 'two': []}))

@@ -11,13 +11,13 @@ from oslo_utils import timeutils
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import provider_cache
-from nova_preempt.cloud import provider_trees
+from nova_preempt.cloud import tree_cache
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.db import energy_store
-from nova_preempt.db import host_promises
+from nova_preempt.db import sleeping_host_claims
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 from nova_preempt.scheduler import wake_on_demand
@@ -79,9 +79,10 @@ class TestRoom(unittest.TestCase):
         super().setUp()
         self.placement = FakePlacement(50)
         cache = provider_cache.ProviderCache(self.placement)
-        self.demand = wake_on_demand.WakeOnDemand(None, mock.Mock(
-            known=mock.Mock(providers=cache, trees=provider_trees.TreeCache(
-                self.placement, cache))), None)
+        self.demand = wake_on_demand.WakeOnDemand(
+            None, mock.Mock(known=mock.Mock(providers=cache,
+                                            trees=tree_cache.ProviderTreeCache(
+                                                self.placement, cache))), None)
 
     def room(self, wanted, listed=None):
         """Return how many servers fit on a host, and on how many hosts."""
@@ -301,7 +302,7 @@ class TestDemand(world.WorldTestCase):
 
     def test_promised_hosts_are_released(self):
         def wake(context, request, servers, hosts):
-            host_promises.make(self.db, request, lambda others: [
+            sleeping_host_claims.make(self.db, request, lambda others: [
                 wake_demand.Promise(request, 'a', 1, 2)], timeutils.utcnow(),
                 600, lambda name: False)
             return {'hosts': ['a'], 'boot_s': 300}
@@ -309,12 +310,14 @@ class TestDemand(world.WorldTestCase):
         self.engine.wake_hosts.side_effect = wake
         self.refused()
         # The host is to wake all the same: capacity is on its way.
-        self.assertEqual(1, len(host_promises.get(self.db, base.NOW.replace(
-            year=2000, tzinfo=None))))
+        self.assertEqual(1, len(sleeping_host_claims.get(
+                                    self.db,
+                                    base.NOW.replace(year=2000, tzinfo=None))))
         self.up_in(200)
         self.assertEqual('there', self.serve())
-        self.assertEqual([], host_promises.get(self.db, base.NOW.replace(
-            year=2000, tzinfo=None)))
+        self.assertEqual([],
+                         sleeping_host_claims.get(self.db, base.NOW.replace(
+                                                      year=2000, tzinfo=None)))
 
     def test_a_request_waits_for_all_woken_hosts(self):
         self.engine.wake_hosts.return_value = {'hosts': ['a', 'b'],

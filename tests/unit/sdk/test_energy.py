@@ -23,7 +23,7 @@ class TestEnergy(base.SdkTestCase):
                                from_states=from_states)
 
     def test_totals(self):
-        energy_store.add_sample(self.db, energy_store.Sample(
+        energy_store.add_sample(self.db, energy_store.EnergySample(
             self.now - datetime.timedelta(minutes=1), 3, 1, 2, 20, 8, 4,
             300.0, 200.0))
         self.assertEqual(300.0, self.admin.get_energy().watts)

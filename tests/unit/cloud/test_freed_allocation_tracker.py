@@ -4,7 +4,7 @@
 import types
 import unittest
 
-from nova_preempt.cloud import freed_node_tracker
+from nova_preempt.cloud import freed_allocation_tracker
 
 
 def server(node, vm_state='active', deleted=False, uuid='s'):
@@ -18,8 +18,8 @@ class TestDepartures(unittest.TestCase):
         super().setUp()
         self.now = 0.0
         self.told = set()
-        self.departures = freed_node_tracker.FreedNodeTracker(self.told.update,
-                                                 lambda: self.now)
+        self.departures = freed_allocation_tracker.FreedAllocationTracker(
+            self.told.update, lambda: self.now)
 
     def note(self, *servers, after=1000):
         """The nodes that are told of."""

@@ -14,10 +14,10 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import cell_reader as readings
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import freed_node_tracker
+from nova_preempt.cloud import freed_allocation_tracker
 from nova_preempt.cloud import instances
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
@@ -124,7 +124,8 @@ class ServerCache:
         self._readings = readings.CellReader(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._departures = freed_node_tracker.FreedNodeTracker(left, monotonic)
+        self._departures = freed_allocation_tracker.FreedAllocationTracker(
+            left, monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
@@ -174,7 +175,7 @@ class ServerCache:
     def find(self, uuid):
         """Read the ObservedServer of any server, None if it does not exist.
 
-        :raises CellAway: its cell does not answer
+        :raises CellDown: its cell does not answer
         """
         servers, unread = instances.get_many([uuid])
         if unread.get(uuid) is not None:

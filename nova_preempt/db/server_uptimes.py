@@ -20,18 +20,18 @@ from nova_preempt.db import models
 from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
-_SERVER = models.ClassServer
-_OVERHEAD = models.ClassOverhead
-_CELL = models.ClassCell
+_SERVER = models.ServerUptime
+_OVERHEAD = models.RestartOverhead
+_CELL = models.CellScan
 
 # States of a server of a request that may exist in Nova.
 _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 
-ClassServer = row_types.ClassServer
+ServerUptime = row_types.ServerUptime
 
 
 def find(database, uuids=None):
-    """Return {uuid: ClassServer} of all servers of a class in Nova.
+    """Return {uuid: ServerUptime} of all servers of a class in Nova.
 
     Shelved servers are included.
 
@@ -54,7 +54,7 @@ def _fetch(session, query):
             server_clocks.Times(*(getattr(row, name)
                                   for name in row_types.TIMES)),
             *(getattr(row, name) for name in row_types.MARK))
-        yield row.uuid, row_types.load(ClassServer, row,
+        yield row.uuid, row_types.load(ServerUptime, row,
                                        clocks=server_clocks.Clocks((), mark))
 
 
@@ -70,7 +70,7 @@ def uuids_of(database, cell_uuid, kind=None):
 
 
 def overheads(database):
-    """Return {ClassServer.kind: mean time to restart an evicted server in us}.
+    """Return {ServerUptime.kind: mean time in us to restart a victim}.
 
     A kind without observations is absent.
     """
@@ -163,12 +163,11 @@ def _us(at):
 def write(database, servers, means=None):
     """Replace what is stored of servers and kinds.
 
-    :param servers: ClassServers
-    :param means: {ClassServer.kind: mean time to restart a server in us}
+    :param servers: ServerUptimes
+    :param means: {ServerUptime.kind: mean time to restart a server in us}
     """
     with database.writer() as session:
-        _write_servers(session, {item.uuid: _values(item) for item
-                                 in servers})
+        _write_servers(session, {item.uuid: _values(item) for item in servers})
         for kind, mean_us in sorted((means or {}).items()):
             flavor, from_volume = kind
             row_types.upsert(session, _OVERHEAD, {
@@ -184,7 +183,8 @@ def record_scan(database, cell_uuid, ago_s):
     """
     with database.writer() as session:
         row_types.upsert(session, _CELL, {'cell_uuid': cell_uuid},
-                {'looked_at': database_clock.after(-max(0, math.ceil(ago_s)))})
+                         {'looked_at': database_clock.SecondsFromNow(
+                              -max(0, math.ceil(ago_s)))})
 
 
 def _write_servers(session, found):

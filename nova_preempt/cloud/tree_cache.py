@@ -53,7 +53,7 @@ class _Known:
     providers: tuple
 
 
-class TreeCache:
+class ProviderTreeCache:
     """Caches the tuple of core Providers of each host. Thread-safe.
 
     The root is the first one, sharing providers are the last ones.

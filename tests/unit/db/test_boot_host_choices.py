@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from nova_preempt.core.backlog import boot_secret
 from nova_preempt.core.backlog import kept_host_turns
-from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_models
+from nova_preempt.db import boot_host_choices
 from tests.unit.db import test_backlog_store
 
 NOW = test_backlog_store.NOW
@@ -30,29 +30,29 @@ class TestSQLite(test_backlog_store.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def test_by_its_secret(self):
-        backlog_hosts.keep_choice(self.db, 's', choice())
+        boot_host_choices.keep_choice(self.db, 's', choice())
         # Asked twice, as where a connection was lost.
-        backlog_hosts.keep_choice(self.db, 's', choice(number=2))
+        boot_host_choices.keep_choice(self.db, 's', choice(number=2))
         self.assertEqual(choice(number=2),
-                         backlog_hosts.get_choice(self.db, 's'))
+                         boot_host_choices.get_choice(self.db, 's'))
         for secret in ('', 'S', 't', 'é' * 10_000, '\ud800'):
-            self.assertIsNone(backlog_hosts.get_choice(self.db, secret))
-            self.assertFalse(backlog_hosts.use_choice(self.db, secret))
+            self.assertIsNone(boot_host_choices.get_choice(self.db, secret))
+            self.assertFalse(boot_host_choices.use_choice(self.db, secret))
 
     def test_the_secret_itself_is_nowhere(self):
-        backlog_hosts.keep_choice(self.db, 'a very long secret', choice())
+        boot_host_choices.keep_choice(self.db, 'a very long secret', choice())
         with self.db.reader() as session:
             row, = session.execute(sa.select(
                 *backlog_models.BacklogChosenHosts.__table__.c))
         self.assertNotIn('secret', str(row))
 
     def test_once(self):
-        backlog_hosts.keep_choice(self.db, 's', choice())
+        boot_host_choices.keep_choice(self.db, 's', choice())
         both, used = threading.Barrier(2), []
 
         def use():
             both.wait()
-            used.append(backlog_hosts.use_choice(self.db, 's'))
+            used.append(boot_host_choices.use_choice(self.db, 's'))
 
         threads = [threading.Thread(target=use) for _ in range(2)]
         for thread in threads:
@@ -61,24 +61,24 @@ class TestSQLite(test_backlog_store.TestSQLite):
             thread.join()
         self.assertCountEqual([True, False], used)
         self.assertEqual(dataclasses.replace(choice(), used=True),
-                         backlog_hosts.get_choice(self.db, 's'))
+                         boot_host_choices.get_choice(self.db, 's'))
 
     def test_of_boots_and_forgotten(self):
-        backlog_hosts.keep_choice(self.db, 's', choice())
+        boot_host_choices.keep_choice(self.db, 's', choice())
         later = NOW + datetime.timedelta(seconds=1)
-        backlog_hosts.keep_choice(self.db, 't', choice(
+        boot_host_choices.keep_choice(self.db, 't', choice(
             number=2, hosts={'h': 3}, expires_at=later))
         self.assertEqual(
             {('r1', 1): {'h1': 2, 'h2': 1}, ('r1', 2): {'h': 3}},
-            backlog_hosts.hosts_of_boots(self.db))
-        backlog_hosts.forget_choices(self.db, later)
+            boot_host_choices.hosts_of_boots(self.db))
+        boot_host_choices.forget_choices(self.db, later)
         self.assertEqual({('r1', 2): {'h': 3}},
-                         backlog_hosts.hosts_of_boots(self.db))
+                         boot_host_choices.hosts_of_boots(self.db))
 
     def replace(self, **after):
-        backlog_hosts.replace_turns(
-            self.db, backlog_hosts.get_turns(self.db), after)
-        self.assertEqual(after, backlog_hosts.get_turns(self.db))
+        boot_host_choices.replace_turns(
+            self.db, boot_host_choices.get_turns(self.db), after)
+        self.assertEqual(after, boot_host_choices.get_turns(self.db))
 
     def test_come_change_and_go(self):
         turn = kept_host_turns.ProjectTurn(NOW,
@@ -93,11 +93,11 @@ class TestSQLite(test_backlog_store.TestSQLite):
         """As after a lost connection."""
         turn = kept_host_turns.ProjectTurn(NOW, NOW)
         for _time in range(2):
-            backlog_hosts.replace_turns(self.db, {}, {'p': turn})
-            self.assertEqual({'p': turn}, backlog_hosts.get_turns(self.db))
+            boot_host_choices.replace_turns(self.db, {}, {'p': turn})
+            self.assertEqual({'p': turn}, boot_host_choices.get_turns(self.db))
         for _time in range(2):
-            backlog_hosts.replace_turns(self.db, {'p': turn}, {})
-            self.assertEqual({}, backlog_hosts.get_turns(self.db))
+            boot_host_choices.replace_turns(self.db, {'p': turn}, {})
+            self.assertEqual({}, boot_host_choices.get_turns(self.db))
 
 
 def load_tests(loader, tests, pattern):

@@ -15,7 +15,7 @@ LIMIT = 1000
 
 
 @dataclasses.dataclass(frozen=True)
-class Unresolved:
+class MissingOutcome:
     """A closed decision whose outcome is unknown.
 
     :ivar victims_in_vain: number of victims that were evicted in vain if the
@@ -55,7 +55,7 @@ def get_placed(database, within_s):
     row = models.Decision
     query = (sa.select(row.server_uuid, row.host) .where(row.outcome.is_(None))
              .where(row.status == decisions.DONE) .where(row.server_uuid != '')
-             .where(row.updated_at >= database_clock.after(-within_s))
+             .where(row.updated_at >= database_clock.SecondsFromNow(-within_s))
              .order_by(row.created_at, row.uuid))
     return dict(map(tuple, database.read(query)))
 
@@ -93,7 +93,7 @@ def get_ending(database):
 
 
 def _unresolved(row):
-    return Unresolved(
+    return MissingOutcome(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
         row.record.get('flavor', ''),
         sum(victim.status in victim_status.LOST_IN_VAIN

@@ -9,7 +9,7 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt.db import decisions
-from nova_preempt.db import queries
+from nova_preempt.db import preemption_queries
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -39,7 +39,7 @@ class TestQueries(test_decisions.TestSQLite):
 
     def uuids(self, **conditions):
         return [item.uuid for item in
-                queries.get_preemptions(self.db, **conditions)]
+                preemption_queries.get_preemptions(self.db, **conditions)]
 
     def test_conditions(self):
         for conditions, uuids in (
@@ -63,31 +63,36 @@ class TestQueries(test_decisions.TestSQLite):
             self.assertEqual(uuids, self.uuids(**conditions), conditions)
 
     def test_marker(self):
-        marker = queries.get_preemption(self.db, 'd3')
+        marker = preemption_queries.get_preemption(self.db, 'd3')
         self.assertEqual(['d2', 'd1'], self.uuids(marker=marker))
 
     def test_one(self):
-        found = queries.get_preemption(self.db, 'd1')
+        found = preemption_queries.get_preemption(self.db, 'd1')
         self.assertEqual((NOW - datetime.timedelta(seconds=30),
                           ['v1', 'v2'], 5, {'why': 'é'}), (
             found.created_at, [item.server_uuid for item in found.victims],
             found.victims[0].cost_us, found.record))
-        self.assertEqual(found, queries.get_preemption(self.db, 'd1', 'q'))
-        self.assertIsNone(queries.get_preemption(self.db, 'd1', 'r'))
-        self.assertIsNone(queries.get_preemption(self.db, 'd4', 'p'))
-        self.assertIsNotNone(queries.get_preemption(self.db, 'd4'))
+        self.assertEqual(found,
+                         preemption_queries.get_preemption(self.db, 'd1', 'q'))
+        self.assertIsNone(preemption_queries.get_preemption(self.db, 'd1',
+                                                            'r'))
+        self.assertIsNone(preemption_queries.get_preemption(self.db, 'd4',
+                                                            'p'))
+        self.assertIsNotNone(preemption_queries.get_preemption(self.db, 'd4'))
 
     def test_statistics(self):
-        flavors, total = queries.get_statistics(self.db)
-        self.assertEqual([
-            queries.PreemptionCounts('Big', {'claimed': 1}, {'pending': 1}, 0),
-            queries.PreemptionCounts('spot', {'done': 2}, {'pending': 3}, 2)],
-            flavors)
-        self.assertEqual(queries.PreemptionCounts(
+        flavors, total = preemption_queries.get_statistics(self.db)
+        self.assertEqual([preemption_queries.PreemptionCounts(
+                              'Big', {'claimed': 1}, {'pending': 1}, 0),
+                          preemption_queries.PreemptionCounts(
+                              'spot', {'done': 2}, {'pending': 3}, 2)],
+                         flavors)
+        self.assertEqual(preemption_queries.PreemptionCounts(
             '', {'done': 2, 'claimed': 1}, {'pending': 4}, 2), total)
-        self.assertEqual(
-            ([], queries.PreemptionCounts('', {}, {}, 0)),
-            queries.get_statistics(self.db, project_id='r', since=NOW))
+        self.assertEqual(([],
+                          preemption_queries.PreemptionCounts('', {}, {}, 0)),
+                         preemption_queries.get_statistics(
+                             self.db, project_id='r', since=NOW))
 
 
 def load_tests(loader, tests, pattern):

@@ -110,8 +110,7 @@ def _with_settings(session, before, hosts):
     if not hosts:
         return before
     return {**{host: item for host, item in before.items()
-               if host not in hosts},
-            **get_settings(session, hosts)}
+               if host not in hosts}, **get_settings(session, hosts)}
 
 
 def get_settings(session, hosts=None):

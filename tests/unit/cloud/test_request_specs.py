@@ -5,7 +5,7 @@ import urllib.parse
 
 from nova import objects
 
-from nova_preempt.cloud import request_kind
+from nova_preempt.cloud import request_specs
 from nova_preempt.core.model import Request, RequestGroup
 
 
@@ -34,9 +34,9 @@ class TestGroups(unittest.TestCase):
         asked = Asked(('resources', 'VCPU:1,MEMORY_MB:2'),
                       ('required', 'HW_CPU_X86_AVX'), ('limit', '1000'))
         self.assertEqual(Request.of({'VCPU': 1, 'MEMORY_MB': 2}),
-                         request_kind.groups(asked))
+                         request_specs.groups(asked))
         self.assertEqual([('required', 'HW_CPU_X86_AVX')],
-                         request_kind.provider_query(asked))
+                         request_specs.provider_query(asked))
 
     def test_groups(self):
         asked = Asked(
@@ -55,10 +55,10 @@ class TestGroups(unittest.TestCase):
                               frozenset(('CUSTOM_B',)), (frozenset('ab'),),
                               frozenset('c'), 'h')),
                 isolate=True, same_subtree=(frozenset(('_g', '_h')),)),
-            request_kind.groups(asked))
+            request_specs.groups(asked))
         # The traits of groups are those of whatever serves them.
         self.assertEqual([('required', '!Y,X')],
-                         request_kind.provider_query(asked))
+                         request_specs.provider_query(asked))
 
 
 class TestWhyNotServed(unittest.TestCase):
@@ -73,11 +73,11 @@ class TestWhyNotServed(unittest.TestCase):
         spec_obj = objects.RequestSpec()
         spec_obj.pci_requests = objects.InstancePCIRequests(
             requests=list(asked))
-        return request_kind.why_not_served(spec_obj, in_placement, filters)
+        return request_specs.why_not_served(spec_obj, in_placement, filters)
 
     def test_no_devices(self):
         self.assertEqual('', self.why(in_placement=False, filters=()))
-        self.assertEqual('', request_kind.why_not_served(
+        self.assertEqual('', request_specs.why_not_served(
             objects.RequestSpec(), False, ()))
 
     def test_devices_of_a_flavor_have_to_be_in_placement(self):

@@ -10,7 +10,7 @@ from unittest import mock
 from nova import context as nova_context
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import cells
+from nova_preempt.cloud import cell_reader
 
 
 class TestReadings(unittest.TestCase):
@@ -30,7 +30,7 @@ class TestReadings(unittest.TestCase):
                                   mock.MagicMock())
         patch.start()
         self.addCleanup(patch.stop)
-        self.readings = cells.CellReader(
+        self.readings = cell_reader.CellReader(
             lambda: self.mappings, self.read, 10, lambda: self.now,
             self.start, self.wait)
 
@@ -70,7 +70,7 @@ class TestReadings(unittest.TestCase):
 
     def test_a_cell_that_fails_is_unreadable(self):
         self.failing = {'one'}
-        with self.assertLogs(cells.__name__, 'ERROR'):
+        with self.assertLogs(cell_reader.__name__, 'ERROR'):
             self.readings.read()
         self.assertEqual(['one', 'two'], self.reads)
         self.assertEqual({'one'}, self.readings.unreadable())
@@ -81,7 +81,7 @@ class TestReadings(unittest.TestCase):
     def test_a_repeated_failure_is_logged_once(self):
         """It is logged again only if the error changes."""
         self.failing = {'one'}
-        with self.assertLogs(cells.__name__, 'INFO') as logs:
+        with self.assertLogs(cell_reader.__name__, 'INFO') as logs:
             for _ in range(3):
                 self.readings.read()
             self.error = ValueError('one')
@@ -187,7 +187,7 @@ class TestReadings(unittest.TestCase):
 
     def test_a_cell_that_is_gone(self):
         self.failing = {'one'}
-        with self.assertLogs(cells.__name__, 'ERROR'):
+        with self.assertLogs(cell_reader.__name__, 'ERROR'):
             self.readings.read()
         del self.mappings['one']
         self.readings.read()

@@ -4,7 +4,7 @@
 from types import SimpleNamespace
 import unittest
 
-from nova_preempt.cloud import server_cache
+from nova_preempt.cloud import preemptible_server_cache
 
 
 class TestPinned(unittest.TestCase):
@@ -15,7 +15,7 @@ class TestPinned(unittest.TestCase):
             numa_topology=numa, resources=resources,
             pci_requests=None if pci is None else SimpleNamespace(
                 requests=pci))
-        return server_cache._is_pinned(instance, extra_specs)
+        return preemptible_server_cache._is_pinned(instance, extra_specs)
 
     def test_plain(self):
         self.assertFalse(self.is_pinned())
