@@ -183,15 +183,16 @@ class NovaAPI:
     def clear_notice(self, uuid):
         """Delete the notice from the server's metadata, if there is any.
 
-        :raises NoAnswer: to be tried again; a refusal is logged
+        :returns: False if Nova refuses it in the present state of the server
+        :raises NoAnswer: to be tried again
         """
         try:
             self._call('delete_meta', uuid, [NOTICE_KEY])
         except NoAnswer:
             raise
-        except NovaError as exc:
-            LOG.warning('Cannot withdraw the notice of server %(uuid)s: '
-                        '%(exc)s', {'uuid': uuid, 'exc': exc})
+        except NovaError:
+            return False
+        return True
 
     # Deletes even if [DEFAULT]reclaim_instance_interval is set: a soft-deleted
     # server would keep its allocation.

@@ -12,6 +12,9 @@ from nova_preempt.core.cloud_snapshot import Snapshot
 #: Statuses of a victim for which there is still something to do.
 _UNFINISHED = *victim_status.UNTOUCHED, victim_status.ENDING
 
+#: States of a server in which Nova changes its metadata.
+_WITH_METADATA = "active", "paused", "suspended", "stopped"
+
 
 def _repeated(items: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield each item that is there several times, and how often."""
@@ -56,7 +59,9 @@ def victims_are_as_recorded(snapshot: Snapshot) -> Iterator[str]:
                 server and not server.is_deleted):
             yield (f"victim {uuid} of {each.uuid} is recorded as gone, and "
                    "lives")
-        if not each.is_open and victim.status in _UNFINISHED:
+        if each.status in ("done", "rolled_back") and (
+                victim.status in _UNFINISHED
+                and not (server and server.notice)):
             yield (f"victim {uuid} is recorded as {victim.status}, and "
                    f"decision {each.uuid} is {each.status}")
 
@@ -76,7 +81,8 @@ def notices_are_withdrawn(snapshot: Snapshot) -> Iterator[str]:
     Its owner would wait for an end that does not come.
     """
     for server in _running_on(snapshot):
-        if server.notice and server.guest_on:
+        if server.notice and server.guest_on and (
+                server.vm_state in _WITH_METADATA):
             yield f"{server.uuid} still has notice of {server.notice}"
 
 

@@ -288,10 +288,12 @@ class Recovery:
             stopped_victims.free_offloaded(self._placement, victim,
                                            self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
-        if victim.notice_s and (stays or rollback.may_stay(seen, status)):
-            self._nova.clear_notice(victim.server_uuid)
         if stays:
             self._resume(victim, seen)
+        if victim.notice_s and (stays or rollback.may_stay(seen, status)) and (
+                not self._nova.clear_notice(victim.server_uuid)):
+            # It is resized, for example. PreemptorOutcomes withdraws it later.
+            return decisions.ENDING
         return status
 
     def _resume(self, victim: decisions.Victim, server: ObservedServer

@@ -75,10 +75,8 @@ class PreemptorOutcomes:
     def _follow(self, decision_uuid: str, uuid: str,
                 server: ObservedServer | None, was_alive: bool) -> None:
         """Record the status of a victim that outlived its decision."""
-        victim = next(
-            victim for victim in
-            self._decisions.get_decision(decision_uuid).victims
-            if victim.server_uuid == uuid)
+        victim = next(each for each in self._decisions.get_decision(
+            decision_uuid).victims if each.server_uuid == uuid)
         status = rollback.last_status(
             None if server is None or server.deleted else server, victim.asked)
         if status == decisions.KEPT and not was_alive:
@@ -90,8 +88,9 @@ class PreemptorOutcomes:
             if status == decisions.SHELVED:
                 stopped_victims.free_offloaded(
                     self._clients.placement, victim, self._clients.nova.get)
-            elif status == decisions.KEPT and victim.notice_s:
-                self._clients.nova.clear_notice(uuid)
+            elif status == decisions.KEPT and victim.notice_s and not (
+                    self._clients.nova.clear_notice(uuid)):
+                return
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
             LOG.warning('Cannot close victim %(uuid)s yet, which is '

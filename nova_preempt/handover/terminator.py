@@ -324,9 +324,8 @@ class EvictionRun:
         if stand_in is not None:
             clients.placement.delete_allocations(stand_in)
         now = timeutils.utcnow()
-        lifetime_s = None
-        if victim.launched_at is not None:
-            lifetime_s = int((now - victim.launched_at).total_seconds())
+        lifetime_s = None if victim.launched_at is None else int(
+            (now - victim.launched_at).total_seconds())
         self._terminator.decisions.update_victim(
             decision.uuid, uuid, intent.status, ended_at=now,
             lifetime_s=lifetime_s)

@@ -142,8 +142,10 @@ class Servers:
             arrived.append(self._world.loop.now_s)
 
         arrived = []
+        # Late, it would stay after its withdrawal: that is not explored.
         try:
-            return self._world.call('nova', f'set_meta {uuid[:8]}', write)
+            return self._world.call('nova', f'set_meta {uuid[:8]}', write,
+                                    once=True)
         finally:
             # Where it does not arrive, the eviction goes on from now.
             self._world.watcher.notice(

@@ -52,6 +52,7 @@ class Moves:
         if self.hosts[server.host].uuid in held['allocations'] and (
                 not self._move_allocations(server.uuid, move.uuid, server)):
             move.status = 'error'
+            server.spec.flavor = server.flavor
             self._save(server, task_state=None)
             return None
         server.spec.ignore_hosts = [server.host]
@@ -67,6 +68,7 @@ class Moves:
     def _end_move(self, server, move, back):
         """Take a move back: the server has its old allocations again."""
         move.status = 'error'
+        server.spec.flavor = server.flavor
         if server.deleted:
             self.free(move.uuid)
             self.free(server.uuid)
@@ -150,6 +152,7 @@ class Moves:
         self._save(server, host=move.source, node=move.source,
                    guest=move.source, flavor=server.old_flavor,
                    old_flavor=None)
+        server.spec.flavor = server.flavor
         self._give_back(server, move)
         move.status = 'reverted'
         if self._still(server, 'resize_reverting'):

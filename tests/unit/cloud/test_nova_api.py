@@ -71,7 +71,9 @@ class TestFailures(unittest.TestCase):
             nova.clear_notice('a')
         # Nova refuses it in some states: to ask again would not help.
         delete_meta.side_effect = nova_exc.Conflict(409)
-        nova.clear_notice('a')
+        self.assertFalse(nova.clear_notice('a'))
+        delete_meta.side_effect = nova_exc.NotFound(404)
+        self.assertTrue(nova.clear_notice('a'))
 
     def test_whether_others_would_fail_too(self):
         nova = nova_api.NovaAPI(None)

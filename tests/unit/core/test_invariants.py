@@ -160,6 +160,12 @@ class TestInvariants(unittest.TestCase):
         self.assertEqual([], invariants.breaches(
             servers(spot=changed(SPOT, notice='d1'))))
 
+    def test_nova_does_not_withdraw_the_notice_of_a_resized_server(self):
+        noticed = changed(SPOT, notice='d1', vm_state='resized')
+        self.assertEqual([], invariants.breaches(dataclasses.replace(
+            servers(spot=noticed), decisions=(
+                closed('rolled_back', status='ending'),)), is_at_rest=True))
+
     def test_a_stopped_victim_keeps_its_notice_and_our_lock(self):
         self.assertEqual([], invariants.breaches(dataclasses.replace(
             servers(spot=changed(SPOT, notice='d1', is_locked_by_us=True)),

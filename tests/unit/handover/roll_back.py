@@ -57,6 +57,7 @@ class FakeNova:
     def __init__(self):
         self.servers = {}
         self.calls = []
+        self.refuses = set()
 
     def put(self, uuid, vm_state='active', task_state=None, host='host1',
             locked_reason=None, locked_by=''):
@@ -70,6 +71,7 @@ class FakeNova:
     def __getattr__(self, name):
         def call(uuid, *args):
             self.calls.append((name, uuid))
+            return name not in self.refuses
 
         return call
 

@@ -41,6 +41,12 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
                          self.nova.calls)
 
+    def test_a_notice_that_nova_does_not_withdraw_now_is_followed(self):
+        """Of a server that is resized; seed 9 of exploration found it."""
+        self.nova.refuses = {'clear_notice'}
+        self.assertEqual({db_decisions.ENDING}, set(
+            self.roll_back(notice_s=5).values()))
+
     # -- the server that the space was for -----------------------------
 
     def test_allocations_of_the_server_stay_if_victims_have_not_left(self):

@@ -156,6 +156,11 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual(['ending'], self.statuses('d'))
         self.put('d-a')
         self.nova.clear_notice.side_effect = None
+        # It is resized: Nova refuses to change its metadata.
+        self.nova.clear_notice.return_value = False
+        for _ in range(2):
+            self.assertEqual(['ending'], self.statuses('d'))
+        self.nova.clear_notice.return_value = True
         for _ in range(2):
             found = self.statuses('d')
         self.assertEqual(['kept'], found)
