@@ -45,12 +45,12 @@ class Operation:
 
     @property
     def changes(self):
-        """Whether the operation changes anything."""
+        """Return whether the operation changes anything."""
         return self.method not in ('GET', 'HEAD') and not self.read_only
 
     @property
     def path_parameters(self):
-        """{name: schema} of the parameters of the path."""
+        """Return {name: schema} of the parameters of the path."""
         return schemas.described({
             name: _PARAMETERS.get(name, schemas.UUID)
             for name in re.findall(r'{(\w+)}', self.path)}, 'path')

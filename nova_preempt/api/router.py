@@ -98,7 +98,7 @@ class Router:
                 self._mapper.connect(spelling, known_as=path)
 
     def match(self, environ):
-        """(path, {parameter: value}), None if there is no such path."""
+        """Return (path, {parameter: value}), None for unknown paths."""
         path = environ.get('PATH_INFO') or '/'
         if path.endswith('\n'):
             # Its patterns would match what comes before.

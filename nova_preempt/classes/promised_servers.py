@@ -157,7 +157,7 @@ class PromisedServers:
 
     @property
     def is_recent(self):
-        """Whether the clocks of any cell are recent."""
+        """Return whether the clocks of any cell are recent."""
         known = self._known
         return len(self._late(known)) < len(known.until)
 

@@ -43,13 +43,13 @@ class ComputeHost:
 
     @property
     def is_ours(self):
-        """Whether nova_preempt has disabled its service."""
+        """Return whether nova_preempt has disabled its service."""
         return self.disabled and self.disabled_reason.startswith(
             power_steps.REASON)
 
     @property
     def is_operators(self):
-        """Whether an operator has disabled its service."""
+        """Return whether an operator has disabled its service."""
         return self.disabled and not self.is_ours
 
 

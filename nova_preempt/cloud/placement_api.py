@@ -56,7 +56,7 @@ class Conflict(Exception):
 
     @property
     def is_capacity_conflict(self):
-        """Whether capacity is missing, so that a retry fails, too.
+        """Return whether capacity is missing, so that a retry fails.
 
         Otherwise a generation was outdated, and a retry may succeed.
         """

@@ -138,7 +138,7 @@ class ServerCache:
 
     @property
     def had_any(self):
-        """Whether there was a preemptible server since the process started."""
+        """Return whether this process has seen a preemptible server."""
         return self._known.had_any
 
     def by_node(self):

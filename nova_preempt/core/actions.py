@@ -202,7 +202,7 @@ def is_plain(resource_classes: Sequence[str]) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EvictionTerms:
-    """How a server is evicted.
+    """Terms of the eviction of a server.
 
     ``action`` is delete, shelve or stop. ``restore``: whether it is unshelved
     once capacity is free. ``migrate``: whether its flavor asks for a live

@@ -85,7 +85,7 @@ class Decision:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has still to finish it, or to take it back."""
+        """Return whether it must still be finished or rolled back."""
         return self.status in OPEN
 
 

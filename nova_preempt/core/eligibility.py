@@ -103,7 +103,7 @@ class Server(Protocol):
 
     @property
     def one_time(self) -> bool:
-        """Whether it has a device that can be used only once."""
+        """Return whether it has a one-time-use device."""
 
 
 def wastes_device(action: str, *, one_time: bool) -> bool:

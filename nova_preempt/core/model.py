@@ -48,7 +48,7 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """How much may be allocated in all, never below 0.
+        """Return the allocatable amount, at least 0.
 
         The float expression is Placement's own, so that both round the same
         way where a ratio such as 0.9 has no exact value.

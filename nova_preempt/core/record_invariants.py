@@ -128,7 +128,7 @@ def limits_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
 
 def one_engine_acts(snapshot: Snapshot) -> Iterator[str]:
-    """One engine acts at most.
+    """Check that at most one engine is the leader.
 
     Two would do everything twice.
     """

@@ -30,7 +30,7 @@ Accept: TypeAlias = Callable[[tuple[Candidate, ...]], bool]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How hard to look: steps, so that no answer depends on the machine.
+    """Limits of the search in steps, independent of the machine.
 
     ``branch_steps``: nodes of the branch and bound, which settles everyday
     cases within some tens. ``dp_labels``: labels (or as much other work) of

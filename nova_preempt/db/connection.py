@@ -82,7 +82,7 @@ class Database:
 
     @property
     def is_there(self):
-        """Whether the database exists.
+        """Return whether the database exists.
 
         False for a missing SQLite file, which opening would create.
         """

@@ -32,7 +32,7 @@ class MissingOutcome:
 
     @property
     def is_placed(self):
-        """Whether a server was to be placed on the freed space."""
+        """Return whether the decision has a server to place."""
         return bool(self.server_uuid) and self.status == decisions.DONE
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under which project the allocations of preemptible servers stand.
+"""Corrects the project of the allocations of preemptible servers.
 
 Nova counts what a project uses from Placement by the project that allocations
 stand under. Those of preemptible servers can stand under another one
@@ -25,7 +25,7 @@ BATCH = 500
 
 
 class Corrector:
-    """Puts the allocations of preemptible servers under the project.
+    """Moves allocations of preemptible servers to a project.
 
     Nova's conductor claims by itself when a build or a resize goes to an
     alternate host, and so does a move to a forced host; and there are the
@@ -45,7 +45,7 @@ class Corrector:
         self._checked = {}        # uuid: (what it was like, when)
 
     def run(self):
-        """Look at the servers that have changed, or not for long."""
+        """Check servers that changed, or were not checked for long."""
         if not self._project_id:
             return
         now = self._monotonic()

@@ -19,7 +19,7 @@ _UNKNOWN = (), False
 
 
 class HostTrees:
-    """Of one request.
+    """Provider trees of the candidate hosts of a request.
 
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
@@ -49,7 +49,7 @@ class HostTrees:
                 for each in found]
 
     def listed_again(self, found, max_age_s):
-        """The same of one of them."""
+        """Return the current listing of one host."""
         return self._listed(
             found, lambda uuid: self._preemption.known.trees.look_again(
                 uuid, max_age_s))
@@ -86,12 +86,12 @@ class HostTrees:
     # -- what is claimed -------------------------------------------------
 
     def allocation_requests(self, uuid, name, victims):
-        """What claims a host once these are gone, as Placement offers it."""
+        """Return allocation requests for a host without the victims."""
         return [_allocation_request(placement) for placement in
                 self.search.placements(name, self._providers[uuid], victims)]
 
     def devices(self, servers, others=()):
-        """{uuid: [(PciDevice, spec)]} of what these have.
+        """Return {uuid: [(PciDevice, spec)]} of servers.
 
         Nothing where the request asks for no devices. The spec is that of
         the request that each was taken for.
@@ -130,7 +130,7 @@ class HostTrees:
 
 
 def _pci_devices(instance):
-    """(uuid, [(PciDevice, spec)]) of an Instance."""
+    """Return (uuid, [(PciDevice, spec)]) of an Instance."""
     asked = {} if instance.pci_requests is None else {
         item.request_id: item.spec[0] if item.spec else {}
         for item in instance.pci_requests.requests}

@@ -238,7 +238,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 self._roll_back(context, cycle, exc)
 
     def _roll_back(self, context, cycle, exc):
-        """All or nothing: no server of the request keeps a claim."""
+        """Roll back the claims of all servers of the request."""
         cycle.stop_choosing()
         try:
             self.preemption.handover.roll_back_lost(cycle.made.lost, str(exc))

@@ -41,7 +41,7 @@ def load(options, get_weighed):
 
 def _choose(placer, get_weighed, count, wanted, summaries, host_states,
             spec_obj):
-    """{node: how many servers}; for the parameters see BatchClaim."""
+    """Return {node: number of servers}; parameters as in BatchClaim."""
     found = [state for state in host_states if state.uuid in summaries
              and not states.mark_of(state).victims]
     ranks = (_ranked(get_weighed(found, spec_obj))
@@ -52,7 +52,7 @@ def _choose(placer, get_weighed, count, wanted, summaries, host_states,
 
 
 def _group(spec_obj):
-    """(policy, how many on a host) of its server group."""
+    """Return (policy, most servers on a host) of its server group."""
     group = (spec_obj.instance_group if 'instance_group' in spec_obj else None)
     if group is None or not group.policy:
         return '', 1
@@ -60,7 +60,7 @@ def _group(spec_obj):
 
 
 def _ranked(weighed):
-    """{uuid: how many are worse}: weights may be any numbers."""
+    """Return {uuid: number of lower weights}."""
     ranks = weights.ranks(item.weight for item in weighed)
     return {item.obj.uuid: ranks[item.weight] for item in weighed}
 

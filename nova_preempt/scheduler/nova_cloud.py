@@ -45,7 +45,7 @@ def answers(function):
 
 @dataclasses.dataclass(frozen=True)
 class _Look:
-    """What is so for the whole of one look at all hosts.
+    """Values that are constant while all hosts are examined.
 
     :ivar longest_notice_s: that the request can wait for
     :ivar servers: {name of a node: {uuid: the core's Server}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two quotas: what a project may have of each kind of server.
+"""Enforces quotas of preemptible and of normal servers.
 
 Nova's API checks its own quota before it asks the scheduler and knows nothing
 of kinds. Here each kind is bounded by limits of its own.
@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 def check(options):
-    """Refuse what would let projects have more than their quota.
+    """Refuse options that would let projects exceed their quota.
 
     What stands under another project in Placement is not seen by Nova's
     quota. A resize of such a server to a normal flavor of the same size asks
@@ -89,11 +89,11 @@ class OptionLimits:
             self._defaults, self._projects.get(project_id, {}), preemptible)
 
     def is_bounded(self, project_id, preemptible):
-        """Whether there is any limit: if not, nothing is counted."""
+        """Return whether a project has a limit of this kind."""
         return core.is_bounded(self._of(project_id, preemptible))
 
     def over(self, project_id, preemptible, used, requested):
-        """The core's Exceeded of each limit that is.
+        """Return an ExceededLimit for each exceeded limit.
 
         :param used: {name: amount} before the request
         :param requested: {name: amount}, of what it adds
@@ -149,7 +149,7 @@ class Quotas:
 
     @contextlib.contextmanager
     def admitted(self, asked, preemptible):
-        """Within, the request counts; if it fails, it does not any more.
+        """Count a request while it runs, and for good if it succeeds.
 
         :param asked: its nova_preempt.scheduler.request_context.RequestContext
         :raises NoValidHost: the project would be over a limit
@@ -178,7 +178,7 @@ class Quotas:
             raise
 
     def _admit(self, project_id, amounts, uuids):
-        """(ids of claims, '' or why the request is refused)."""
+        """Return (ids of claims, '' or why the request is refused)."""
         claimed = []
         try:
             claimed, earlier = self._claims.claim(
@@ -205,7 +205,7 @@ class Quotas:
             LOG.exception('Cannot release claims of a quota.')
 
     def _refusal(self, project_id, preemptible, used, requested):
-        """Why the request would put the project over a limit, '' if not."""
+        """Return why the request exceeds a limit, '' if it does not."""
         if not requested:
             return ''
         try:
@@ -216,7 +216,7 @@ class Quotas:
         return core.message(project_id, preemptible, over) if over else ''
 
     def _read(self, project_id, earlier):
-        """The core's Records of a project.
+        """Return the ProjectRecords of a project.
 
         :param earlier: its Claims
         """
@@ -227,7 +227,7 @@ class Quotas:
 
 
 def restore_zeroed(spec_obj, classes):
-    """Let a request ask for what its preemptible flavor has set to 0.
+    """Restore the resources that a preemptible flavor has set to 0.
 
     Such flavors keep out of Nova's unified limits; the scheduler claims what
     their size says all the same.
@@ -267,7 +267,7 @@ class ProjectServers:
         self._remembered = remembered
 
     def servers(self, project_id):
-        """{uuid: the core's CountedServer} of those in cells.
+        """Return {uuid: CountedServer} of the servers in cells.
 
         In a cell that cannot be read no server begins, so what is remembered
         of it is as good as a reading. Normal servers are not remembered: as
@@ -299,7 +299,7 @@ class ProjectServers:
 
     @staticmethod
     def requests(project_id):
-        """The uuids of those that are in no cell yet, as a set."""
+        """Return the set of uuids of servers that are in no cell yet."""
         return instances.requested(project_id)
 
 

@@ -72,7 +72,7 @@ class ReleaseWaiter:
                 for uuid, endings in found.items()}
 
     def _endings(self, decision):
-        """{provider uuid: pending_evictions.PendingEviction}."""
+        """Return {provider uuid: PendingEviction}."""
         actions = self._options.actions
         victims = [victim for victim in decision.victims
                    if victim.status not in db_decisions.ENDED]

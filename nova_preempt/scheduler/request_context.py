@@ -54,14 +54,14 @@ class RequestContext:
         return self.get_operation()
 
     def copy(self):
-        """The same with a copy of Nova's request.
+        """Return a copy of this with a copy of Nova's request.
 
         Nova changes the one that it works on.
         """
         return dataclasses.replace(self, spec_obj=copy.deepcopy(self.spec_obj))
 
     def may_preempt(self, options):
-        """Whether the operator lets the request end servers.
+        """Return whether the operator allows the request to preempt.
 
         :param options: [preemption] of the configuration
         """

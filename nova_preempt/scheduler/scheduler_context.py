@@ -104,7 +104,7 @@ class SchedulerContext(service_context.ServiceContext):
 
 
 def _get_places(conf):
-    """How many requests may wait; each one does in a thread."""
+    """Return the most requests that wait, each in a thread."""
     places = conf.preemption.max_waiting_requests
     threads = request_deadline.get_threads(conf)
     if places >= threads:

@@ -270,7 +270,7 @@ class QueryEndpoint:
         return answer
 
     def _count(self, context, spec_obj, zone, in_time, sought):
-        """{zone: (preemptible servers that fit, normal ones)}.
+        """Return {zone: (number of preemptible servers, of normal ones)}.
 
         :param zone: the only one that matters, None for any
         :param in_time: see QueryLimits.query()
@@ -345,7 +345,7 @@ class QueryEndpoint:
         return spec_obj
 
     def _get_devices(self, flavor, image):
-        """(InstancePCIRequests, RequestGroups of Cyborg), as nova-api has."""
+        """Return (InstancePCIRequests, RequestGroups of Cyborg)."""
         profile = flavor.extra_specs.get('accel:device_profile')
         try:
             return pci_request.get_pci_requests_from_flavor(

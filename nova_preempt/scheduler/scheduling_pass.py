@@ -105,7 +105,7 @@ class SchedulingCycle:
 
     @property
     def has_begun(self):
-        """Whether the search for victims has begun."""
+        """Return whether the search for victims has begun."""
         return self.decision is not None and self.decision.shortlist.has_begun
 
     # -- where Nova asks Placement for candidates ------------------------
@@ -207,7 +207,7 @@ class SchedulingCycle:
         return [states[uuid] for uuid in ordered]
 
     def takes(self, state):
-        """{class: amount} of what is free on a host that the request takes.
+        """Return {class: free amount of a host that the request uses}.
 
         The rest is what its victims give up there.
         """

@@ -33,7 +33,7 @@ _NEVER = costs.NEVER_US
 
 
 class _KnownBounds:
-    """Of one kind of request: what is known, when, and of which state."""
+    """Known cost bounds of a kind of request, by host and its state."""
 
     def __init__(self, count: int) -> None:
         self.cost_us = np.zeros(count, dtype=np.int64)
@@ -44,7 +44,7 @@ class _KnownBounds:
         self.listed: list[int] = []
 
     def holds(self, numbers: Amounts, version: Amounts, now_us: int) -> Mask:
-        """Tell of which of these hosts what is known is so now."""
+        """Return the hosts whose known bounds are valid now, as a mask."""
         held: Mask = (self.version[numbers] == version[numbers]) & (
             self.since_us[numbers] <= now_us) & (
             self.until_us[numbers] > now_us)
@@ -52,7 +52,7 @@ class _KnownBounds:
 
 
 class CostBoundIndex:
-    """Of all kinds of requests.
+    """Lower bounds of the costs of hosts, for all kinds of requests.
 
     :param hosts: MemoryHosts
     """
@@ -66,7 +66,7 @@ class CostBoundIndex:
         self._servers = np.zeros(len(hosts), dtype=np.int64)
 
     def changed(self, number: int, *, preemptible: bool) -> None:
-        """Nothing is known any more of a host.
+        """Forget the bounds of a host.
 
         :param preemptible: whether its preemptible servers have changed
         """

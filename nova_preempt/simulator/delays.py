@@ -47,7 +47,7 @@ KNOWN = ', '.join(f'{name}:{",".join(parameters)}'
 
 @dataclasses.dataclass(frozen=True)
 class Delay:
-    """How long something takes; nothing longer than LONGEST_S."""
+    """A distribution of durations, at most LONGEST_S."""
 
     text: str
     _draw: tuple[Callable[..., float], tuple[float, ...]] = (
@@ -78,7 +78,7 @@ class Delay:
 
 @dataclasses.dataclass(frozen=True)
 class Delays:
-    """What the cloud takes its time for.
+    """The delays of operations of the cloud.
 
     :param boot: from a host to ACTIVE
     :param delete, shelve, stop: from the end of a notice until nothing is

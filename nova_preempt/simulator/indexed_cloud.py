@@ -87,7 +87,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return found
 
     def is_among(self, uuid: str, where: cost_bound_index.Mask | None) -> bool:
-        """Whether a host is one of a mask(), None for all."""
+        """Return whether a host is in a mask; None is all hosts."""
         return where is None or bool(where[self._number[uuid]])
 
     def candidates(self, request: Request, policy: preemption_policy.Policy,
@@ -116,7 +116,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             free)
 
     def free(self) -> dict[str, int]:
-        """{class: what is free on all hosts}."""
+        """Return {class: free amount of all hosts}."""
         # An overfull host takes nothing from others.
         return {name: int(np.maximum(self._free[row], 0).sum())
                 for name, row in self._row.items()}
@@ -134,7 +134,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             yield self._in_order[number].providers[0]
 
     def total(self) -> dict[str, int]:
-        """{class: what all hosts have}."""
+        """Return {class: capacity of all hosts}."""
         return {name: int(self._capacity[row].sum())
                 for name, row in self._row.items()}
 
@@ -147,7 +147,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def _amounts(self, table: cost_bound_index.Amounts,
                  number: int) -> dict[str, int]:
-        """{class: what a table has of a host}."""
+        """Return {class: amount of a host in a table}."""
         return {name: int(table[self._row[name], number])
                 for name in self._in_order[number].inventories}
 
@@ -274,7 +274,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         self._weigh(number)
 
     def is_open(self, host: memory_cloud.MemoryHost) -> bool:
-        """Whether servers may come to it."""
+        """Return whether a host accepts servers."""
         return bool(self._is_open[self._number[host.uuid]])
 
     def take_away(self, host: memory_cloud.MemoryHost, uuid: str) -> None:
@@ -314,7 +314,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
     def _fitting(self, free: cost_bound_index.Amounts, request: Request,
                  where: cost_bound_index.Mask
                  | None = None) -> cost_bound_index.Mask:
-        """Which open hosts have so much; one that has not has no room."""
+        """Return the open hosts with enough capacity, as a mask."""
         fitting = self._is_open if where is None else self._is_open & where
         for group in request.groups:
             for name, amount in group.resources.items():

@@ -52,7 +52,7 @@ class MemoryHost:
 
     @property
     def listing(self) -> ListedHost:
-        """What a decision is told of it, a core Listing."""
+        """Return the data of the host for a decision."""
         if self._listing is None or (
                 self._listing.providers[0].generation != self.generation):
             provider = Provider(self.uuid, self.generation, self.inventories,
@@ -86,7 +86,7 @@ class MemoryHost:
         self.generation += 1
 
     def has_room(self, request: Request) -> bool:
-        """Whether a server fits without anybody's end."""
+        """Return whether a server fits without evictions."""
         providers = self.providers
         has_room = self._room.get(request.kind)
         if has_room is None:
@@ -107,11 +107,11 @@ class MemoryCloud:
         self.memo = host_memo.Memo()
 
     def answers(self, objection: str = '') -> MemoryCloudPort:
-        """What the decision on one request is told."""
+        """Return the cloud port for the decision on a request."""
         return MemoryCloudPort(self, objection)
 
     def by_name(self) -> Mapping[str, MemoryHost]:
-        """{name: MemoryHost}."""
+        """Return {name: MemoryHost}."""
         return {host.name: host for host in self.hosts.values()}
 
     def find(self, uuid: str) -> MemoryHost | None:

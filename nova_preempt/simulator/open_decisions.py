@@ -57,7 +57,7 @@ class Decision:
         default_factory=list)
 
     def is_open(self, victim: Server) -> bool:
-        """Whether somebody has not given way yet."""
+        """Return whether a victim has not ended yet."""
         return victim.boot.id in self.memory.pending and (
             self.victims[victim.boot.id] is victim)
 

@@ -70,7 +70,7 @@ class PowerMeter:
 
 
 def _share(host: memory_cloud.MemoryHost) -> float:
-    """Which part of its vCPUs is in use."""
+    """Return the used share of the vCPUs of a host."""
     inventory = host.inventories.get('VCPU')
     if inventory is None:
         return 0.0

@@ -81,7 +81,7 @@ class SimulatedBacklog:
         self._wakes_us = 0
 
     def add(self, server: Server) -> None:
-        """One is asked for."""
+        """Add the request for a server."""
         self._servers[server.boot.id] = server
         self._open[server.boot.id] = _request(server, self._now())
         self._world.report.note('queued', server)
@@ -175,7 +175,7 @@ class SimulatedBacklog:
             lambda record: now_us - known[record.uuid].launched_us)
 
     def _may_end(self, record: Record) -> bool:
-        """Whether it may give way now, and does not already."""
+        """Return whether a server may be evicted, and is not yet."""
         world = self._world
         return (world.options.enabled
                 and world.servers[record.uuid].state in _ABLE
@@ -219,7 +219,7 @@ def _seen(server: Server,
 
 
 def _request(server: Server, now: datetime.datetime) -> backlog_model.Request:
-    """What the API would have written down for one that is asked for."""
+    """Return the record that the API would store for a server."""
     boot = server.boot
     alternative = backlog_model.Alternative(
         boot.class_name, boot.class_name, server.kind.resources)

@@ -58,7 +58,7 @@ class SimulatedClasses:
         return simulated_servers.clock_us(self._world.events.now_us)
 
     def has(self, server: Server) -> bool:
-        """Whether a server is of a class."""
+        """Return whether a server has a class."""
         return server.boot.id in self._claimants
 
     def claimants(self) -> Mapping[str, class_dispatch.Claimant]:

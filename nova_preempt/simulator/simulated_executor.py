@@ -66,7 +66,7 @@ class HostView:
         return self.world.cloud.by_name()[name]
 
     def is_usable(self, name: str) -> bool:
-        """Whether it is there, or can be woken."""
+        """Return whether a host is on or can be woken."""
         power = self._power()
         return power is None or not power.has_failed(name)
 
@@ -81,7 +81,7 @@ class HostView:
             state='up' if self.is_usable(name) else 'down')
 
     def is_vacant(self, name: str) -> bool:
-        """Whether nothing is there but preemptible servers that can end."""
+        """Return whether all servers of a host can be evicted."""
         off = self.off(name)
         if off is not None and off.why_late:
             return False

@@ -39,7 +39,7 @@ class HostProviders(Mapping[str, Provider]):
 
 
 class CloudGroup(headroom_account.HostGroup):
-    """All hosts as one group, without a look at each of them.
+    """All hosts as one group, from the sums of the cloud.
 
     What is free is added up by the cloud.
     """
@@ -85,7 +85,7 @@ class Headroom:
     # -- schedulers --------------------------------------------------------
 
     def is_closed(self, resources: Resources) -> bool:
-        """Whether a preemptible server of this size would be in the way."""
+        """Return whether a preemptible server would use headroom."""
         if not self._wanted:
             return False
         self._refresh()
@@ -94,7 +94,7 @@ class Headroom:
         return self._account.lacks({uuid: resources})
 
     def has_room(self, resources: Resources) -> bool:
-        """Whether there is space to spare for it on some host."""
+        """Return whether a host has capacity beyond the headroom."""
         if not self._wanted:
             return True
         self._read()

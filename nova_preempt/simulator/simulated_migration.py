@@ -34,11 +34,11 @@ class Migration:
         self._asked_us: dict[str, int] = {}
 
     def has(self, server: Server) -> bool:
-        """Whether a server is being moved."""
+        """Return whether a server is being moved."""
         return server.boot.id in self._moves
 
     def has_failed(self, server: Server) -> bool:
-        """Whether the last attempt to move it came to nothing."""
+        """Return whether the last attempt to move a server failed."""
         return server.boot.id in self._asked_us and not self.has(server)
 
     def asked_us(self, server: Server) -> int | None:
@@ -46,7 +46,7 @@ class Migration:
         return self._asked_us.get(server.boot.id)
 
     def move(self, server: Server) -> None:
-        """Ask for another host for one that runs."""
+        """Request another host for a running server."""
         uuid = server.boot.id
         shadow = Server(server.boot, server.kind, moves=server)
         self._moves[uuid] = shadow

@@ -52,7 +52,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
                 if trial.host in found and self._gives_all(trial)}
 
     def _gives_all(self, trial: HostTrial) -> bool:
-        """Whether victims leave all that is taken."""
+        """Return whether victims release all that they use."""
         host = self._world.cloud.hosts[trial.host]
         left = capacity.total(host.allocations[server.uuid]
                               for server in trial.without)

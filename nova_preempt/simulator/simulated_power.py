@@ -140,7 +140,7 @@ class SimulatedPower:
         return self.states[name].state == power_steps.FAILED
 
     def off(self, name: str) -> host_candidates.OffHost | None:
-        """Whether one that is not on is on in time, None if it is on."""
+        """Return the OffHost of a host, None if it is on."""
         if self.is_on(name):
             return None
         return energy_controller.off(self, self.memory, self.now_us, name)

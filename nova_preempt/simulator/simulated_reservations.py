@@ -154,7 +154,7 @@ class Reservations:
             self._events.run()
 
     def has(self, uuid: str) -> bool:
-        """Whether one of this id was ever asked for."""
+        """Return whether a reservation of this id was requested."""
         return uuid in self._ids
 
     # -- where servers may go ----------------------------------------------

@@ -103,7 +103,7 @@ class WakeOnDemand:
         return names
 
     def _rooms(self, wait: _Wait, where: Mask | None) -> dict[str, int]:
-        """{name of a host that will be on: how many such servers fit}."""
+        """Return {name of a waking host: number of servers that fit}."""
         request = wait.server.kind.request
         return {
             name: room for state in power_steps.COMING

@@ -167,7 +167,7 @@ class Simulation:
             self._decide(server)
 
     def _may_take(self, host: memory_cloud.MemoryHost, server: Server) -> bool:
-        """Whether Nova would place a server on a host without victims."""
+        """Return whether Nova would place a server without victims."""
         cloud = self._world.cloud
         where, _ = self._reservations.where(server)
         return host.has_room(server.kind.request) and (
@@ -219,7 +219,7 @@ class Simulation:
 
     def _find(self, server: Server, attempt: Attempt
               ) -> tuple[str, Plan | None] | None:
-        """Ask the core for a host: (its uuid, who ends there)."""
+        """Return (uuid of a host, plan of its victims) from the core."""
         world = self._world
         kind = server.kind
         policy = world.options.policy

@@ -27,8 +27,7 @@ _QUANTILES = {'median': 0.5, '95 %': 0.95}
 
 
 class WaitHistogram:
-    """How long something took, in little memory: times as they were are not
-    kept, so a quantile is up to 9 % too large."""
+    """Durations in a histogram: a quantile is up to 9 % too large."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -64,7 +63,7 @@ class WaitHistogram:
 
 @dataclasses.dataclass
 class _Integral:
-    """How much is held, and the sum of that over time."""
+    """An amount in use, and its integral over time."""
 
     amount: int = 0
     area: int = 0
@@ -250,7 +249,7 @@ class Report:
                    if total and now_us} for kind in ('normal', 'preemptible')}
 
     def _energy(self, now_us: int) -> dict[str, Any]:
-        """What hosts drew, if anybody has looked at that."""
+        """Return the power draw of hosts, {} if it was not measured."""
         if 'hosts on' not in self._levels:
             return {}
         for held in self._levels.values():
@@ -269,7 +268,7 @@ class Report:
         return {'energy': found}
 
     def _reserved(self, now_us: int) -> dict[str, Any]:
-        """What has become of reservations, if anybody has asked for one."""
+        """Return the results of reservations, {} without any."""
         if not self._reservations:
             return {}
         found: dict[str, Any] = dict(sorted(self._reservations.items()))

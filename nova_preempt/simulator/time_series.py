@@ -13,7 +13,7 @@ _FIRST_S = 60
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """What has come together up to a time.
+    """The totals up to a time.
 
     :param areas: {(kind of servers, resource class): amount times
         microseconds}
@@ -50,7 +50,7 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What was between two points.
+    """The means between two points.
 
     :param used: {(kind, resource class): mean share of all there is}
     :param counts: {what: how often, or how much}

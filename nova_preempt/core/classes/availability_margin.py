@@ -280,7 +280,7 @@ def smoothed_us(mean_us: int, sample_us: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Overheads:
-    """How long it takes to get a request of each kind back to a host.
+    """Restart overheads of requests, by kind.
 
     A moving average of measurements: a server with its volumes elsewhere
     returns sooner than a server whose image has to be copied.
@@ -313,7 +313,7 @@ class Overheads:
 
 @dataclasses.dataclass(slots=True)
 class PromiseStatus:
-    """How well the promise of a class is kept now.
+    """Current availability of a class against its promise.
 
     ``servers``: {state in STATES: how many servers}; ``times``: the sum of
     their clocks since their admission; ``below``: how many have run for less

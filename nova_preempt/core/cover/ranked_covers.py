@@ -64,7 +64,7 @@ class Caps:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Space:
-    """All covers that have the forced items and no other but free ones."""
+    """Covers that have all forced items, and otherwise free ones."""
 
     forced: list[int]
     free: list[int]

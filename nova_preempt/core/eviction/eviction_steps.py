@@ -97,7 +97,7 @@ _NEXT = VictimStep(StepKind.NEXT)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VictimTerms:
-    """How a victim ends.
+    """Terms of the eviction of a victim.
 
     ``host``: the host it must leave; ``action``: delete, shelve or stop;
     ``allowed``: all actions that the operator allows; ``migrate``: whether to
@@ -141,12 +141,12 @@ class Progress:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it was asked to end or to move, so that this is finished."""
+        """Return whether its end or move was requested."""
         return self.asked in _LAST_CALLS or self.may_be_locked
 
     @property
     def may_be_locked(self) -> bool:
-        """Whether Nova was asked to lock it; the answer may be lost."""
+        """Return whether its lock was requested from Nova."""
         return self.asked == LOCK or self.locked_us is not None
 
 

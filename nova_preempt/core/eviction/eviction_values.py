@@ -83,7 +83,7 @@ class Memory:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a victim was asked to end, so that the rest must follow."""
+        """Return whether an eviction has begun, so that all must end."""
         return any(each.has_begun
                    for each in (*self.pending.values(), *self.closed))
 

@@ -66,7 +66,7 @@ class View(Protocol):
 
     @property
     def dark(self) -> bool:
-        """Whether any of its hosts is in a cell that cannot be read."""
+        """Return whether a host is in a cell that cannot be read."""
 
     def servers(self, host: str) -> Sequence[Server]:
         """Return the servers that are on a host."""

@@ -219,7 +219,7 @@ class ReservedHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guard:
-    """How long before a lease its hosts are closed to other servers.
+    """Times before a lease at which its hosts are closed.
 
     :ivar guard_s: for servers that are not preemptible, in seconds
     """

@@ -41,7 +41,7 @@ class PreemptibleFilter(filters.BaseHostFilter):
 
 
 def may_preempt(host_state):
-    """Whether the operator lets the victims of this state's host end."""
+    """Return whether victims on this host may be evicted."""
     return (not host_states.mark_of(host_state).victims
             or _allowed(host_state, ALLOW_PREEMPTION))
 

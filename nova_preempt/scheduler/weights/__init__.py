@@ -17,7 +17,7 @@ def all_weighers():
 
 
 def ranks(values):
-    """{value: how many smaller ones there are}."""
+    """Return {value: number of smaller values}."""
     return {value: rank for rank, value in enumerate(sorted(set(values)))}
 
 

@@ -77,7 +77,7 @@ class Explanation(_base.Resource):
 
 
 class PlacementChance(_base.Resource):
-    """How many servers of a flavor would fit into an availability zone."""
+    """Number of servers of a flavor that fit into an availability zone."""
 
     resources_key = 'placement_chances'
     base_path = '/placement-chances'

@@ -97,7 +97,7 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What happens.
+    """Setup of an experiment.
 
     ``hosts``: {uuid: what each has}. ``rule``: a
     core.classes.class_policies.SchedulingRule. ``period_us``: how long after a
@@ -116,7 +116,7 @@ class Experiment:
 
     @property
     def mean_overhead_us(self) -> int:
-        """What is expected of each."""
+        """Return the mean overhead of a request."""
         count = sum(self.overheads_s.values())
         return SECOND * sum(seconds * often for seconds, often
                             in self.overheads_s.items()) // count
@@ -124,7 +124,7 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What has become of it.
+    """Result of an experiment.
 
     ``availabilities``: {class: that of its requests, in order of arrival}.
     """
@@ -134,7 +134,7 @@ class Outcome:
     passes: int
 
     def gini(self, class_name: str) -> float:
-        """How unequal they are."""
+        """Return the Gini coefficient of availabilities of a class."""
         return float(gini(self.availabilities[class_name]))
 
 
@@ -295,7 +295,7 @@ def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
         class_policies.SchedulingRule] = class_policies.PromiseRule,
         classes: availability_margin.Classes | None = None,
         **options: Any) -> Experiment:
-    """One of the two experiments that the published simulator is held against.
+    """Return an experiment of the paper that validates its simulator.
 
     An hour on 20 hosts with room for ten each. One request comes each second,
     in random order, and stays.

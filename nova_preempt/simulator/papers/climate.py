@@ -151,7 +151,7 @@ def _lease(at_s: int, chance: random.Random) -> Lease:
 
 
 def is_working(time_s: int) -> bool:
-    """Whether a time is on a working day, in working hours."""
+    """Return whether a time is within working hours."""
     day, second = divmod(time_s, _DAY_S)
     return day % 7 < _WORKDAYS and (
         _WORKING_H[0] <= second / 3600 < _WORKING_H[1])

@@ -58,7 +58,7 @@ _IN_ORDER = 1500
 
 @dataclasses.dataclass(frozen=True)
 class Container:
-    """One: when it comes and how long it runs, in seconds.
+    """A container, with its arrival and run time in seconds.
 
     :param machines: its machine affinity, None for any
     :param together: the group of those that have to be on one machine
@@ -138,7 +138,7 @@ def make(count: int, seed: int) -> list[Container]:
 
 @functools.cache
 def _machines() -> dict[str, int]:
-    """{name: size}."""
+    """Return {name of a machine: size}."""
     return {f'm{size:04}-{number}': size for size, count in MACHINES
             for number in range(count)}
 
@@ -244,7 +244,7 @@ def _kubernetes(needed: Resources, free: Resources, has: Resources
 
 
 def _swarm(needed: Resources, free: Resources, has: Resources) -> float:
-    """How loaded it is then: the fullest first."""
+    """Return the load of a machine after placement; most first."""
     return sum((has[item] - free[item] + needed[item]) / has[item]
                for item in has)
 
@@ -305,12 +305,12 @@ class Runs:
         self.use[name] = area / (total * full_s) if full_s else 0.0
 
     def improvements(self, baseline: str, name: str) -> list[float]:
-        """How many times as long each container takes with a baseline."""
+        """Return the speedup of each container over a baseline."""
         before, after = self.completion_s[baseline], self.completion_s[name]
         return [before[number] / after[number] for number in before]
 
     def mean_s(self, name: str) -> float:
-        """How long containers take on average, from request to end."""
+        """Return the mean time from request to end, in seconds."""
         return figures.mean(list(self.completion_s[name].values()))
 
 

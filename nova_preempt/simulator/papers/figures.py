@@ -79,7 +79,7 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What came of one paper.
+    """The reproduced figures of a paper.
 
     :param paper: who, where and when
     :param scale: at which it was run, in words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who gives way, and how long a decision takes: A. López García et al.
+"""Reproduces victims and times of decisions: A. López García et al.
 
 "An efficient cloud scheduler design supporting preemptible instances", FGCS
 2019, doi 10.1016/j.future.2018.12.057, section 4: four states of a testbed,

@@ -133,7 +133,7 @@ def credit(found: fractions.Fraction, promised: fractions.Fraction,
 
 
 class Comparison:
-    """All samples at all sizes, by both rules."""
+    """Results of all samples, at all sizes, with both rules."""
 
     def __init__(self, samples: int, seed: int) -> None:
         self._found: dict[tuple[float, str], list[availability.Outcome]] = (
@@ -170,15 +170,17 @@ class Comparison:
             for part in parts for name, promised in self._promised.items()))
 
     def credits(self, part: float, rule: str, provider: str) -> float:
-        """What is given back, in prices of a request: all cost the same."""
+        """Return the refunds, in units of the price of a request."""
         return float(sum(
             credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
     def _more_credits(self) -> list[float]:
-        """By how much more is given back by priority, in percent: of each
-        size and provider by which something is by promise."""
+        """Return the extra refunds of the order by priority, in percent.
+
+        One for each size and provider with refunds in the order by promise.
+        """
         more = []
         for part in _PARTS[:-1]:
             for provider in CREDITS:

@@ -292,13 +292,13 @@ def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
 
 
 def _in_order(started: Sequence[Started]) -> bool:
-    """Whether nobody of a better service starts later at the first time."""
+    """Return whether better services start first."""
     first = [one.service for one in started if one.at_us == started[0].at_us]
     return first == sorted(first, reverse=True) and set(first) == set(_USERS)
 
 
 def _overlap(started: Sequence[Started]) -> bool:
-    """Whether someone of a lower service starts before the last better."""
+    """Return whether a lower service starts before a better one."""
     services = [one.service for one in started]
     return services != sorted(services, reverse=True)
 

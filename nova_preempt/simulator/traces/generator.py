@@ -47,7 +47,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What comes.
+    """The load of a generated trace.
 
     :param swing: how far the rate goes up and down within a day, as a part
         of its mean, from 0 to 1

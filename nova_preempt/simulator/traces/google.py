@@ -33,7 +33,7 @@ _MONITORING = 'monitoring'
 
 
 class _Tasks(line_reader.LineReader):
-    """Those that are there keep their name; nothing else is remembered.
+    """Reads tasks; keeps only the names of tasks that have not ended.
 
     A task that was evicted or has failed is submitted again.
     """

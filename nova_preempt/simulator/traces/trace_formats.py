@@ -65,7 +65,7 @@ def guess(path: str) -> str:
 
 
 class Trace:
-    """One or several files of a format, as one trace.
+    """A trace of one or several files of a format.
 
     :param name: of FORMATS
     :param paths: in order

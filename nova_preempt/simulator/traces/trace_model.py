@@ -87,7 +87,7 @@ Event: TypeAlias = Boot | Reserve | End
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scale:
-    """What a whole machine is, where a trace tells only shares of one.
+    """Size of a machine, for traces that have only shares of one.
 
     A server that asks for more processors than a machine has becomes several.
     """
@@ -106,7 +106,7 @@ class Scale:
 
     def resources(self, cpu: float = 0.0, memory: float = 0.0,
                   disk: float = 0.0) -> dict[str, int]:
-        """What these shares of a machine are, {class: amount}."""
+        """Return the resources of these shares, {class: amount}."""
         found = {'VCPU': round_up(cpu * self.vcpus),
                  'MEMORY_MB': round_up(memory * self.memory_mb),
                  'DISK_GB': round_up(disk * self.disk_gb)}
@@ -123,7 +123,7 @@ def round_up(value: float) -> int:
 
 def number(value: object, name: str, least: float = 0.0,
            most: float = float(MOST)) -> float:
-    """A finite number within bounds.
+    """Return a finite number within bounds.
 
     :param value: as it was read: text, or a number
     :raises ValueError: it is none; the message has its name and the bounds
@@ -145,7 +145,7 @@ def number(value: object, name: str, least: float = 0.0,
 
 
 def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
-    """The same of a whole number."""
+    """Return a whole number within bounds, as number() does."""
     if isinstance(value, str) and re.fullmatch('[-+]?[0-9]{1,40}',
                                                value.strip()):
         # Not by way of a float, which has 53 bits.
