@@ -177,7 +177,7 @@ class PlacementTests:
             _consumer({self.first: {'VCPU': 1}}),
             _consumer({self.first: {'VCPU': 1}})))
 
-    def test_what_a_consumer_had_counts_no_more(self):
+    def test_replaced_allocations_do_not_count(self):
         found = self.claim(self.first, vcpus=3)
         self.port.post_allocations([_consumer(
             {self.first: {'VCPU': 4}}, 1, found.uuid)])
@@ -272,7 +272,7 @@ class PlacementTests:
                 ([], [('resources', 'VCPU:5')])):
             self.assertEqual(expected, self.names(*params), params)
 
-    def test_listing_by_what_is_free(self):
+    def test_listing_by_free_capacity(self):
         self.claim(self.first)
         self.assertEqual(['second'], self.names(('resources', 'VCPU:4')))
 

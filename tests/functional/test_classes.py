@@ -115,7 +115,7 @@ class TestClocks(ClassesTestCase):
 
 class TestPreempted(ClassesTestCase):
 
-    def test_it_waits_and_comes_back(self):
+    def test_an_evicted_server_waits_and_comes_back(self):
         silver = self.boot_silver('silver')
         big = self.evict(silver)
         found = self.look()[silver].clocks
@@ -170,7 +170,7 @@ class TestPreempted(ClassesTestCase):
                       for name in ('start_time', 'finish_time'))
         return (end - start) // datetime.timedelta(microseconds=1)
 
-    def test_what_its_owner_gives_up_waits_for_nothing(self):
+    def test_a_server_shelved_by_its_owner_does_not_wait(self):
         silver = self.boot_silver('silver')
         self.api.post_server_action(silver, {'shelve': None})
         self.wait_for(lambda: self.api.get_server(silver)['status']
@@ -208,7 +208,7 @@ class TestPreempted(ClassesTestCase):
                          self.api.get_server(silver)['status'])
         self.assertEqual({}, server_uptimes.overheads(self.db))
 
-    def test_what_nobody_could_read_is_read_later(self):
+    def test_an_unreadable_cell_is_read_later(self):
         silver = self.boot_silver('silver')
         before = self.look()
         self.evict(silver)

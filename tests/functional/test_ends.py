@@ -141,7 +141,7 @@ class TestNotice(EndsTestCase):
                          self.alive())
         self.assert_consistent()
 
-    def test_guest_that_runs_what_is_documented(self):
+    def test_guest_with_the_documented_script(self):
         self.flags(maximum_notice_s=100, group='preemption')
         cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
         example = load_example('save-and-power-off')
@@ -167,7 +167,7 @@ class TestNotice(EndsTestCase):
               'delete'], ['poweroff']], commands)
         self.wait_gone(cheap)
 
-    def test_others_do_not_wait(self):
+    def test_other_requests_do_not_wait(self):
         self.flags(maximum_notice_s=100, group='preemption')
         cheap, _other = self.fill(**{'preemptible:notice_s': '100'})
         normal, _notice = self.boot_and_wait_for_notice(cheap)
@@ -209,7 +209,7 @@ class TestNotice(EndsTestCase):
         self.assertEqual({other}, self.last_victims())
         self.assert_consistent()
 
-    def test_what_others_do_meanwhile(self):
+    def test_actions_of_users_during_the_notice(self):
         self.flags(maximum_notice_s=100, group='preemption')
         cheap, other = self.fill(**{'preemptible:notice_s': '100'})
         self.owner_deletes_the_new_server(cheap)
@@ -254,7 +254,7 @@ class TestNotice(EndsTestCase):
         self.assertEqual(decisions.MIGRATED, self.victim().status)
         self.assert_consistent()
 
-    def test_it_must_not_end_any_more(self):
+    def test_a_victim_that_is_locked_during_the_notice(self):
         """Its victim lives on, and the server goes elsewhere."""
         self.flags(maximum_notice_s=100, group='preemption')
         self.add_hosts('host2')
@@ -293,7 +293,7 @@ class TestNotice(EndsTestCase):
             service.forced_down = is_down
             service.save()
 
-    def test_one_of_two_new_servers_is_deleted_meanwhile(self):
+    def test_one_of_two_new_servers_is_deleted(self):
         self.flags(maximum_notice_s=100, group='preemption')
         self.add_hosts('host2')
         jump = self.jumps(self.scheduler.preemption.handover.terminator)
@@ -359,7 +359,7 @@ class TestActions(EndsTestCase):
                          self.api.get_server(other)['status'])
         self.assert_consistent()
 
-    def test_what_became_of_the_new_servers(self):
+    def test_outcomes_of_new_servers(self):
         """Seen where they are, after their end, and in cell 0."""
         self.fill()
         servers = [self.boot_normal(name)['id'] for name in 'ab']

@@ -341,7 +341,7 @@ class TestWake(EnergyTestCase):
         self.engine.power.observer.observe()
         return energy_store.get_samples(self.db)[-1]
 
-    def test_none_could_help_and_no_time_to_wait(self):
+    def test_no_host_could_help_and_no_time_to_wait(self):
         self.serve()
         self.put_to_sleep()
         self.boot_in_vain(flavor=self.create_flavor('huge', 8, 1024, 10))

@@ -261,7 +261,7 @@ class TestSpaceOfVictims(Killing, base.PreemptionTestCase):
         self.wait_consistent()
         self.assertIn(self.victim, self.alive())
 
-    def test_its_user_deletes_the_server_after_a_lost_answer(self):
+    def test_the_user_deletes_the_server_after_a_lost_answer(self):
         placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
 
@@ -285,7 +285,7 @@ class TestSpaceOfVictims(Killing, base.PreemptionTestCase):
         self.wait_consistent()
         self.assertIn(self.victim, self.alive())
 
-    def test_its_user_deletes_the_server_after_a_crash(self):
+    def test_the_user_deletes_the_server_after_a_crash(self):
         server = self.boot_and_kill(
             self.scheduler.preemption.handover.terminator, '_sleep',
             after=False, flavor=self.small)

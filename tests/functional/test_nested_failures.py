@@ -130,7 +130,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
         self.check(victim, self.scheduler.preemption.clients.placement,
                    'delete_allocations', devices=0, lives=False)
 
-    def test_its_victim_is_deleted_by_its_owner(self):
+    def test_the_victim_is_deleted_by_its_owner(self):
         """It is deleted during its notice."""
         victim = self.fill(**{'preemptible:notice_s': '1000'})
         server = self.boot('normal', self.normal)

@@ -20,7 +20,7 @@ class TestPublished(test_demo.TestPublished):
             'fgcs-2', ('host-C', ['CP1'], 1), ('host-A', ['AP1'], 7),
             ('host-D', ['DP1'], 24), ('host-B', ['BP1'], 44))
 
-    def test_the_guide_has_what_is_printed(self):
+    def test_the_guide_has_the_output(self):
         status, out, err = self.run_demo('--scenario', 'fgcs-1')
         self.assertEqual((0, PRINTED.read_text().rstrip()),
                          (status, out.rstrip()), err)

@@ -27,7 +27,7 @@ class TestAlerts(unittest.TestCase):
             self.assertTrue(asked, rule)
             self.assertLessEqual(asked, known)
 
-    def test_what_only_the_engine_that_acts_keeps_up_to_date(self):
+    def test_metrics_of_the_leader_are_filtered(self):
         """Another one may show for ever what it saw last as it acted."""
         stale = {'nova_preempt_cycles', 'nova_preempt_backlog_requests',
                  'nova_preempt_backlog_trusts_left',
@@ -42,7 +42,7 @@ class TestAlerts(unittest.TestCase):
                     r'nova_preempt_engine_acts == 1\)')
         self.assertEqual(stale, found)
 
-    def test_the_runbook_says_what_to_do(self):
+    def test_the_runbook_has_each_alert(self):
         text = (ROOT / 'doc' / 'source' / 'runbook.rst').read_text()
         self.assertEqual([rule['alert'] for rule in rules()],
                          re.findall(r'\* - ``(NovaPreempt\w+)``', text))

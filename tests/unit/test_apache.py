@@ -105,7 +105,7 @@ class TestApache(unittest.TestCase):
                 self.assertLess(time.monotonic(), until, self.log.read_text())
                 time.sleep(0.1)
 
-    def test_it_answers(self):
+    def test_apache_serves_the_api(self):
         status, _text = self.ask('/healthcheck')
         self.assertEqual(200, status, self.log.read_text())
         status, text = self.ask('/')

@@ -34,7 +34,7 @@ class TestBench(unittest.TestCase):
                 self.assertEqual('', benches.fault(printed))
                 self.assertRegex(printed, r'\d')
 
-    def test_what_fails(self):
+    def test_a_failing_benchmark(self):
         for printed in ('done', 'MISSED: 1 s\nexit status: True\n',
                         'exit status: 1\nMISSED: 1 s'):
             self.assertEqual('', benches.fault(printed))
@@ -42,12 +42,12 @@ class TestBench(unittest.TestCase):
                         'exit status: no host', 'Traceback (most'):
             self.assertNotEqual('', benches.fault(printed))
 
-    def test_none_is_left_out(self):
+    def test_all_benchmarks_are_run(self):
         self.assertEqual(
             benches.all_names(),
             {*benches.names((*benches.PLAIN, *benches.WITH_CLOUD)), ECSCHED})
 
-    def test_which_make_runs(self):
+    def test_benchmarks_of_make_bench(self):
         makefile = (benches.BENCH.parent / 'Makefile').read_text()
         listed = re.search(r'^BENCHES = ((?:.*\\\n)*.*)', makefile, re.M)[1]
         self.assertEqual(

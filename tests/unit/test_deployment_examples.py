@@ -169,7 +169,7 @@ class TestExamples(unittest.TestCase):
         content = play['tasks'][0]['ansible.builtin.copy']['content']
         self.check_known(values(content))
 
-    def test_threads_share_what_is_free(self):
+    def test_malloc_arenas_are_limited(self):
         """The variable is there before each of the processes starts."""
         # All three are started from this image.
         self.assertIn('\nENV MALLOC_ARENA_MAX=2\n',

@@ -257,7 +257,7 @@ class TestUnits(unittest.TestCase):
                 ['--ini', API_INI] if program == 'uwsgi'
                 else ['--config-file', '/etc/nova/nova.conf'], argv, name)
 
-    def test_each_starts_stops_and_reads_anew_as_the_others(self):
+    def test_all_units_restart_and_reload_alike(self):
         for name, text in units():
             found = parse(text)
             # After alone waits for nothing.

@@ -38,7 +38,7 @@ class TestHeadroom(unittest.TestCase):
     def is_closed(self, amount, node='a'):
         return self.headroom.is_closed(node, {'VCPU': amount, 'DISK_GB': 99})
 
-    def test_what_was_placed_since_counts(self):
+    def test_servers_placed_since_the_reading_count(self):
         self.now = 1
         self.headroom.placed('b', {'VCPU': 2})
         self.assertTrue(self.is_closed(1))
@@ -89,7 +89,7 @@ class TestHeadroom(unittest.TestCase):
         self.now = 5.1
         self.assertTrue(self.read([], 5))
 
-    def test_what_cannot_be_read_stays(self):
+    def test_the_last_reading_stays_after_a_failure(self):
         with mock.patch.object(self.headroom, 'groups',
                                side_effect=OSError), self.assertLogs():
             self.headroom.refresh()

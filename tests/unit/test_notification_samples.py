@@ -176,7 +176,7 @@ class TestBacklog(SamplesTestCase):
 
 class TestNotifier(testtools.TestCase):
 
-    def test_nobody_waits_for_a_bus_that_hangs(self):
+    def test_callers_do_not_wait_for_a_bus_that_hangs(self):
         with mock.patch.object(preemption_notifications,
                                'messaging') as messaging:
             notifier = preemption_notifications.Notifier(mock.Mock(),

@@ -228,12 +228,12 @@ class TestSameEvents(unittest.TestCase):
     ASKED = ((1, 'n', 4, 95), (3, 'a', 2, 45), (12, 'b', 4, 35),
              (14, 'c', 1, 195))
 
-    def test_who_waits_for_room(self):
+    def test_requests_that_wait_for_space(self):
         self.check(
             ['10 start n', '10 room a', '20 room b', '20 room c',
              '120 start a', '120 start c', '330 start b'], self.ASKED, 500)
 
-    def test_whom_nova_refuses(self):
+    def test_requests_that_nova_refuses(self):
         """It pauses from when that is seen, and longer each time."""
         self.check(
             ['10 start a', '10 start b', '20 no_valid_host a',

@@ -55,7 +55,7 @@ class TestPauses(unittest.TestCase):
         self.read.side_effect = db_exc.DBConnectionError
         self.assertTrue(self.pauses.why('power'))
 
-    def test_which_pause_stops_which_ends(self):
+    def test_pauses_and_the_evictions_they_stop(self):
         self.assertEqual(
             ['preemption', 'preemption', 'preemption', 'reservations'],
             [pause_reader.of_operation(name) for name in (

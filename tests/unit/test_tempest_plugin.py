@@ -68,5 +68,5 @@ class TestPlugin(unittest.TestCase):
             self.assertNotRegex(path.read_text(),
                                 r'(?:from|import) nova_preempt\b')
 
-    def test_it_is_where_tests_are(self):
+    def test_the_link_in_tests_exists(self):
         self.assertEqual(PLUGIN, (ROOT / 'tests' / 'tempest').resolve())

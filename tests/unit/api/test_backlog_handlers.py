@@ -781,7 +781,7 @@ class TestChange(BacklogTestCase):
     def trust(self, uuid):
         return backlog_store.get(self.db, uuid).trust_id
 
-    def test_its_trust_expires_soon_after_its_last_start(self):
+    def test_a_trust_expires_soon_after_the_last_start(self):
         uuid = self.create(not_after=in_hours(24))['id']
         kept = backlog_store.get(self.db, uuid)
         expires_at = self.trusts.expiries[kept.trust_id]

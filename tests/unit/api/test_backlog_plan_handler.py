@@ -64,6 +64,6 @@ class TestNoEngine(base.ApiTestCase):
     microversion = '1.4'
     options = f'{base.ApiTestCase.options}rpc_timeout_s = 1\n'
 
-    def test_nobody_answers(self):
+    def test_no_engine_answers(self):
         self.assertIn('engine', self.get(
             PLAN, ADMIN, code=503)['error']['message'])

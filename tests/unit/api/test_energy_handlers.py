@@ -84,7 +84,7 @@ class TestFigures(EnergyTestCase):
         self.assertEqual([], self.read('/hosts')['hosts'])
         self.change('DELETE', 'host1/figures', 404)
 
-    def test_of_a_file(self):
+    def test_figures_of_a_file(self):
         self.set_figures(flops=1e12, watts=400)
         self.set_figures('host2', flops=1e12, watts=500, source='benchmark')
         directory = tempfile.TemporaryDirectory()
@@ -114,7 +114,7 @@ class TestFigures(EnergyTestCase):
         self.set_figures('x' * 256, 404, watts=1)
         self.set_figures('%0A', 404, watts=1)
 
-    def test_what_no_host_delivers_or_draws(self):
+    def test_implausible_figures(self):
         for figures, told in (
                 ({'watts': 400, 'idle_watts': 400.5},
                  "field 'figures.idle_watts': 400.5 is more than watts, 400"),
@@ -128,7 +128,7 @@ class TestFigures(EnergyTestCase):
         self.assertEqual({}, energy_store.get_figures(self.db))
         self.set_figures(watts=400, idle_watts=400)
 
-    def test_of_a_host_that_nova_does_not_have(self):
+    def test_figures_of_an_unknown_host(self):
         message = self.set_figures('host3', 404, watts=1).json[
             'error']['message']
         self.assertIn("There is no host 'host3' in Nova", message)

@@ -41,7 +41,7 @@ class TestLastHost(base.AnsweringTestCase):
             body=json.dumps(body).encode())
         return response.status_int, response.json
 
-    def test_it_is_granted_once(self):
+    def test_the_last_host_is_granted_once(self):
         self.assertEqual(201, self.reserve('first')[0])
         with concurrent.futures.ThreadPoolExecutor(50) as pool:
             answers = list(pool.map(self.reserve, range(50)))
@@ -61,7 +61,7 @@ def load_tests(loader, tests, pattern):
     """On each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
-        case = TestLastHost('test_it_is_granted_once')
+        case = TestLastHost('test_the_last_host_is_granted_once')
         case.url = url
         suite.addTest(case)
     return suite

@@ -23,7 +23,7 @@ class TestPauses(base.ApiTestCase):
         return self.put(f'/v1/pauses/{what}', {'pause': {'reason': reason}},
                         token, code)
 
-    def test_who_asked_is_kept(self):
+    def test_the_requester_is_stored(self):
         made = self.pause('power')['pause']
         self.assertEqual(('power', 'because', 'admin', 'p'), tuple(
             made[name] for name in ('what', 'reason', 'user_id',
@@ -46,7 +46,7 @@ class TestPauses(base.ApiTestCase):
         self.delete('/v1/pauses/power', 'u:p', 403)
         self.assertEqual({}, pauses.get(self.db))
 
-    def test_what_there_is_to_pause(self):
+    def test_unknown_names_are_refused(self):
         error = self.pause('everything', 404)['error']
         self.assertIn('preemption, reservations, power, backlog',
                       error['message'])

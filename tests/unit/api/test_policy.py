@@ -29,7 +29,7 @@ class PolicyTestCase(base.AnsweringTestCase):
 
 
 class TestOwners(PolicyTestCase):
-    """Only who has made a reservation may change it."""
+    """Only the user who made a reservation may change it."""
 
     rules = {policy.RESERVATION_UPDATE: 'user_id:%(user_id)s',
              policy.RESERVATION_DELETE: 'user_id:%(user_id)s'}

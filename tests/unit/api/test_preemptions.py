@@ -80,7 +80,7 @@ class TestList(base.ApiTestCase):
         self.assertEqual(2, len(item['victims']))
         self.assertEqual(base.HOST, item['host'])
 
-    def test_what_only_administrators_may_ask(self):
+    def test_filters_for_administrators_only(self):
         for query in ('all_projects=true', 'host=h', 'project_id=p',
                       'status=refused'):
             self.get(f'/v1/preemptions?{query}', code=403)
@@ -219,7 +219,7 @@ class TestStatistics(base.ApiTestCase):
             item['servers_placed'])
             for item in [answer['total'], *answer['flavors']]}
 
-    def test_all(self):
+    def test_statistics_of_all_projects(self):
         self.assertEqual({
             '': (3, {'done': 2, 'rolled_back': 1}, 5, {'gone': 5}, 2),
             'spot': (3, {'done': 2, 'rolled_back': 1}, 4, {'gone': 4}, 2),

@@ -10,11 +10,11 @@ ADMIN = 'admin:z'
 
 
 class TestBound(base.AnsweringTestCase):
-    """The scheduler keeps the account of a project."""
+    """The scheduler limits the queries of a project."""
 
     chances = '/v1/placement-chances?flavor='
 
-    def test_it_may_ask_again_later(self):
+    def test_a_project_may_ask_again_later(self):
         for path, method, values in (
                 (f'{self.chances}too-much', 'GET', {}),
                 ('/v1/explain', 'POST', {
@@ -107,7 +107,8 @@ class TestNobodyAnswers(base.ApiTestCase):
 
 
 class TestStockScheduler(base.AnsweringTestCase):
-    """A nova-scheduler listens to the same topic but knows nothing of us."""
+    """A nova-scheduler listens to the same topic and does not know the method.
+    """
 
     def serve(self, topic, endpoint, *more):
         endpoint.target = messaging.Target(namespace='other', version='4.0')
@@ -156,7 +157,7 @@ class TestSimulate(base.AnsweringTestCase):
         self.assertEqual([(make_uuid('p-spot'), 'p', 'a test')],
                          [call[1:] for call in self.engine.calls])
 
-    def test_of_another_project(self):
+    def test_a_server_of_another_project(self):
         for name in ('p-spot', 'unknown'):
             self.assertEqual(
                 f'There is no server {make_uuid(name)}.',

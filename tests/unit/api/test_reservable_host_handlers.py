@@ -43,7 +43,7 @@ class TestProperties(ReservableTestCase):
         self.patch(path, {'property': {'hidden': False}}, ADMIN)
         self.assertEqual({'traits': False, 'vcpus': False}, self.names())
 
-    def test_one_that_has_gone_can_be_shown_again(self):
+    def test_a_property_without_hosts_can_be_unhidden(self):
         reservable_hosts.set_hidden(self.db, 'extra.rack', True)
         path = '/v1/properties/extra.rack'
         body = {'property': {'hidden': False}}
@@ -120,7 +120,7 @@ class TestHosts(ReservableTestCase):
             host['extra'],
             self.get('/v1/hosts/host1', ADMIN)['host']['extra'])
 
-    def test_two_who_set_extra_properties_at_once(self):
+    def test_simultaneous_changes_of_extra_properties(self):
         write = reservable_hosts.set_host
 
         def somebody_is_faster(database, host, **values):
@@ -182,7 +182,7 @@ class TestLimits(ReservableTestCase):
         self.delete(self.path, ADMIN)
         self.assertEqual({}, self.get(self.path)['reservation_limits']['own'])
 
-    def test_of_others(self):
+    def test_limits_of_other_projects(self):
         self.get(self.path, 'u:q', 403)
         self.get(self.path, ADMIN)
         self.put(self.path, {'reservation_limits': {}}, code=403)

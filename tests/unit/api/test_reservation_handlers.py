@@ -22,7 +22,7 @@ NAME = {name: reservation_views.host_id('p', name)
 
 
 class ReservationTestCase(base.AnsweringTestCase):
-    """Has two hosts, and reservations that begin in days to come."""
+    """Two hosts, and reservations that begin in the next days."""
 
     microversion = '1.1'
 
@@ -361,7 +361,7 @@ class TestList(ReservationTestCase):
 
 class TestOne(ReservationTestCase):
 
-    def test_of_another_project_is_not_there(self):
+    def test_reservations_of_other_projects_are_not_found(self):
         uuid = self.create()['id']
         for path in (uuid, make_uuid('none'), 'x'):
             self.show(path, 'u:q', 404)

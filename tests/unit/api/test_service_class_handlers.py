@@ -42,7 +42,7 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
         made = self.create()
         self.assertIsNone(made['promised_availability'])
 
-    def test_those_that_are_not_open(self):
+    def test_classes_that_are_not_open(self):
         silver = {'class': 'silver', 'server': {'flavorRef': 'f2'}}
         self.assertIn("'silver' is not", self.create(code=400, **silver))
         made = self.create(test_backlog_handlers.ADMIN, **silver)

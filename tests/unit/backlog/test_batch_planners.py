@@ -34,7 +34,7 @@ class TestBatch(test_orders.OrdersTestCase):
             planner=self.make(**options).planner())
         return {start.uuid: dict(start.hosts) for start in found.starts}
 
-    def test_none_by_default(self):
+    def test_no_planner_by_default(self):
         self.assertIsNone(self.make())
 
     def test_each_mode(self):
@@ -46,8 +46,8 @@ class TestBatch(test_orders.OrdersTestCase):
             self.assertEqual(found, self.decide(
                 requests, rooms, batch_mode=mode), mode)
 
-    def test_what_is_not_installed(self):
-        """It is said at the start, with the extra."""
+    def test_missing_libraries(self):
+        """The error at the start names the extra."""
         for mode, missing in (('greedy', 'numpy'),
                               ('exact', 'scipy.optimize')):
             with mock.patch.dict(sys.modules, {missing: None}), (
@@ -84,7 +84,7 @@ class TestBatch(test_orders.OrdersTestCase):
         self.assertEqual(1, len(logs.output), logs.output)
         self.assertIn('can be added up', logs.output[0])
 
-    def test_one_alone(self):
+    def test_a_single_request(self):
         for mode in batch_model.MODES:
             self.assertEqual({'x': {'a': 1}}, self.decide(
                 [base.request('x')], [host('a', 4)], batch_mode=mode))

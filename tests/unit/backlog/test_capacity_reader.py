@@ -75,7 +75,7 @@ class TestRooms(unittest.TestCase):
         self.assertIsNone(self.find(server('a'), asleep=off))
         self.assertIsNone(self.find(server('a'), asleep=late, wakes=True))
 
-    def test_who_is_known_to_end(self):
+    def test_departures_of_servers_with_a_known_end(self):
         found = self.find(server('a', 100), server('b', 0), server('c'),
                           server('d', 30, minimum_runtime_s=3600),
                           server('e', 100, locked_by='admin'))
@@ -92,7 +92,7 @@ class TestRooms(unittest.TestCase):
                           server('c', 100, notice_s=900), notice_s=30)
         self.assertEqual([90, 70, 360], [end.in_s for end in found.ends])
 
-    def test_while_nobody_may_end_for_others(self):
+    def test_no_space_is_reclaimable_while_evictions_are_off(self):
         for values in ({'paused': 'a ticket'}, {'enabled': False},
                        {'preempting_operations': ['unshelve']}):
             found = self.find(server('a'), server('b', 100), **values)
@@ -101,7 +101,7 @@ class TestRooms(unittest.TestCase):
             self.assertEqual([] if 'paused' in values else [
                 host_capacity.Departure(60, {'VCPU': 2})], list(found.ends))
 
-    def test_who_is_stopped_keeps_its_disk(self):
+    def test_a_stopped_victim_keeps_its_disk(self):
         for action, left in (('stop', {}), ('delete', {
                 'DISK_GB': 10, 'VGPU': 1})):
             item = server('a', 100, action=action)
@@ -115,6 +115,6 @@ class TestRooms(unittest.TestCase):
                                                 True)],
                              list(found.ends))
 
-    def test_who_would_not_come_back_is_not(self):
+    def test_a_class_server_that_would_be_deleted_stays(self):
         item = server('a', 100, class_name='gold', action='delete')
         self.assertEqual((), self.find(item).ends)

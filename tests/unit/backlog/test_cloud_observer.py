@@ -22,7 +22,7 @@ NONE_LEFT = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
 
 
 class Clock:
-    """Goes on by some seconds each time that it is read."""
+    """Clock that advances each time it is read."""
 
     def __init__(self):
         self.now = 0
@@ -117,7 +117,7 @@ class TestFaults(PassesTestCase):
         self.tracker.record.assert_called_once()
 
 
-    def test_one_that_lasts_is_logged_once(self):
+    def test_a_lasting_fault_is_logged_once(self):
         """Passes are seconds apart, and a traceback is long."""
         error = TypeError
 
@@ -154,7 +154,7 @@ class TestFaults(PassesTestCase):
 
 class TestPositions(PassesTestCase):
 
-    def test_no_two_are_the_same_while_nobody_starts(self):
+    def test_positions_are_unique_while_no_request_starts(self):
         """The first request is chosen, and Keystone is away."""
         positions = {'b': 1}
 

@@ -39,14 +39,14 @@ class TestGroups(unittest.TestCase):
             requests, [host(name, 1) for name in hosts], self.resident,
             self.find)
 
-    def test_nobody_has_one(self):
+    def test_requests_without_groups(self):
         self.assertEqual({}, self.known())
         self.assertEqual({}, self.known(base.request(),
                                         base.request(apart=True, count=2)))
         self.assertEqual([], self.asked)
 
-    def test_all_at_once(self):
-        """However many name them."""
+    def test_all_groups_are_read_at_once(self):
+        """Each group is read once."""
         self.has('n', 'affinity', members='xy')
         self.has('f', 'anti-affinity', 2, 'z')
         found = self.known(*(
@@ -71,7 +71,7 @@ class TestGroups(unittest.TestCase):
             self.assertIs(elsewhere, self.known(
                 in_group('g', 'r'))['g'].elsewhere, nodes)
 
-    def test_one_of_others(self):
+    def test_a_group_of_another_project(self):
         self.has('g', 'affinity', project_id='p2')
         known = self.known(in_group('g', 'r'))
         self.assertIsNone(group_placement.group_of(in_group('g', 'r'), known))
@@ -95,8 +95,8 @@ class TestGroups(unittest.TestCase):
         self.assertEqual((1000, False),
                          (len(found.members), found.elsewhere))
 
-    def test_its_own(self):
-        """It goes before one that is named, and costs no query."""
+    def test_the_own_group_of_a_request(self):
+        """It precedes a named group and needs no query."""
         request = in_group('g', 'r', apart=True, count=2,
                            servers=base.servers(backlog_model.RUNNING))
         self.assertEqual({'r': group_placement.Group(

@@ -60,8 +60,8 @@ class TestAway(unittest.TestCase):
         self.records.begin.assert_not_called()
         self.records.record.assert_not_called()
 
-    def test_for_one_user_only(self):
-        """Others start, and it is not the first of each pass."""
+    def test_an_outage_for_one_user_only(self):
+        """Other requests start, and it does not come first in each pass."""
         nova = mock.Mock(**{'create.return_value': mock.Mock(
             status=202, kind='', text='', server_uuid='s')})
         self.records.begin.side_effect = lambda request, boot: request
@@ -83,7 +83,7 @@ class TestAway(unittest.TestCase):
             (verdict.state, verdict.values['waits_for']['code'],
              verdict.values['tries'], verdict.values['next_try_at']))
 
-    def test_a_fault_of_one_stops_nobody(self):
+    def test_a_fault_of_one_request_does_not_stop_others(self):
         nova = mock.Mock(**{'create.return_value': mock.Mock(
             status=202, kind='', text='', server_uuid='s')})
         self.records.begin.side_effect = lambda request, boot: request
@@ -104,8 +104,8 @@ class TestAway(unittest.TestCase):
         self.assertEqual(boot_outcome.NO_ANSWER,
                          verdict.values['waits_for']['code'])
 
-    def test_it_starts_with_all_of_its_body(self):
-        """A pass has only what it needs of it."""
+    def test_a_boot_has_the_whole_body(self):
+        """A pass reads only a part of the body."""
         self.records.body.side_effect = {'0': {'server': {'name': 'a'}},
                                          '1': None}.get
         self.records.begin.side_effect = lambda request, boot: request

@@ -63,7 +63,7 @@ class TestOrders(OrdersTestCase):
                                                         object()),
                               class_orders.Qos)
 
-    def test_what_is_not_installed(self):
+    def test_missing_libraries(self):
         missing = {'numpy': None}
         for name in [*sys.modules]:
             if name.endswith(('core.classes.promethee',

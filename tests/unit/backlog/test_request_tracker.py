@@ -64,7 +64,7 @@ class TestBodies(base.DatabaseTestCase):
         self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
         self.assertEqual({'r2', 'r3'}, self.tracker._bodies.keys())
 
-    def test_one_that_is_forgotten_meanwhile(self):
+    def test_a_request_that_is_deleted_meanwhile(self):
         self.leave('r1', 'r2')
         with mock.patch.object(backlog_store, 'bodies', return_value=[
                 ('r2', {'server': {'host': 'r2'}})]):
@@ -72,7 +72,7 @@ class TestBodies(base.DatabaseTestCase):
 
 
 class TestNobodyMayDelete(base.DatabaseTestCase):
-    """A server that came too late, whose user may do nothing any more."""
+    """A late server whose user has no rights any more."""
 
     def setUp(self):
         super().setUp()
@@ -115,7 +115,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                 raise user_nova_clients.ServersNotDeleted('policy', is_final)
         self.users.delete = delete
 
-    def test_it_is_said_once(self):
+    def test_the_reason_is_logged_once(self):
         self.refuse(is_final=True)
         for _look in range(10):
             self.assertIn('Its servers late are left', self.follow())

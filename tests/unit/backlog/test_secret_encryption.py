@@ -72,7 +72,7 @@ class TestSealing(unittest.TestCase):
             self.assertRaises(secret_encryption.CannotDecrypt,
                               self.sealing.renewed, lost)
 
-    def test_what_cannot_be_opened(self):
+    def test_invalid_ciphertexts(self):
         self.write(key())
         token = self.sealing.seal('a', SECRETS)
         for broken in (None, '', token[:-1], f'{token}x', 'ä'):

@@ -139,7 +139,7 @@ class TestClosing(UsersTestCase):
         self.keystone.asked.clear()
         return asked
 
-    def test_nobody_answers(self):
+    def test_keystone_does_not_answer(self):
         self.keystone.away = True
         self.assertEqual(['t0'], self.close())
 

@@ -50,7 +50,7 @@ class TestLimits(unittest.TestCase):
         self.now = 3900
         self.assertEqual({'p2'}, self.ask())
 
-    def test_nobody_is_asked_while_keystone_does_not_answer(self):
+    def test_no_quota_is_read_while_keystone_does_not_answer(self):
         self.away = {'all': keystone_trusts.KeystoneUnavailable}
         self.assertEqual(set(), self.ask('p1', 'p2'))
         self.assertEqual({('p1', 'u1'): {}, ('p2', 'u1'): {}},
@@ -59,14 +59,14 @@ class TestLimits(unittest.TestCase):
         self.away, self.now = {}, 60
         self.assertEqual({'p2'}, self.ask('p2'))
 
-    def test_nobody_is_asked_while_nova_does_not_answer(self):
+    def test_no_quota_is_read_while_nova_does_not_answer(self):
         self.away = {'all': user_nova_clients.NoAnswer}
         self.assertEqual(set(), self.ask('p1', 'p1', 'p2', 'p3'))
         self.assertEqual(['p1', 'p2'], self.asked)
         self.away, self.now = {}, 60
         self.assertEqual({'p3'}, self.ask('p3'))
 
-    def test_a_user_of_whom_nothing_is_known_silences_nobody_else(self):
+    def test_a_failure_for_one_user_does_not_stop_others(self):
         for error in (user_nova_clients.UserUnavailable,
                       user_nova_clients.NoAnswer,
                       keystone_trusts.TrustGone):
@@ -77,7 +77,7 @@ class TestLimits(unittest.TestCase):
                     self.assertIn(f'p{number}', self.ask('p1', f'p{number}'))
                 self.assertEqual(1, self.asked.count('p1'))
 
-    def test_whose_answer_is_slow_is_asked_again_after_a_while(self):
+    def test_a_user_without_an_answer_is_asked_again_later(self):
         self.away = {'p1': user_nova_clients.NoAnswer}
         for now, asked in ((0, 1), (59, 1), (60, 2)):
             self.now = now

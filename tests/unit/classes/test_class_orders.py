@@ -92,7 +92,7 @@ class TestQos(unittest.TestCase):
         self.assertEqual([0, 1065, 0], seconds('later'))
         self.assertEqual(server_clocks.Kind.EVICTED, found['ran'].kind)
 
-    def test_who_is_nearest_to_a_broken_promise(self):
+    def test_requests_nearest_to_a_broken_promise_come_first(self):
         requests = [
             self.request('none'), self.request('normal', flavor=NORMAL),
             # Nobody has promised it that any more.
@@ -108,7 +108,7 @@ class TestQos(unittest.TestCase):
             ['normal', 'gold', 'bronze', 'calm', 'none', 'gone'],
             self.ranked(9000, requests))
 
-    def test_what_it_takes_to_come_back_was_seen(self):
+    def test_measured_times_to_come_back_are_used(self):
         requests = [self.request('a', 'gold'), self.request(
             'b', 'gold', body={'server': {}})]
         self.assertEqual({'a': 60_000_000, 'b': 60_000_000},
@@ -118,5 +118,5 @@ class TestQos(unittest.TestCase):
                          self.claims.overheads_us(requests))
         self.assertEqual(['b', 'a'], self.ranked(10, requests))
 
-    def test_of_nobody(self):
+    def test_no_requests(self):
         self.assertEqual([], self.ranked(0, []))

@@ -119,7 +119,7 @@ class TestReturning(unittest.TestCase):
         self.assertEqual([], self.choose('b', 'g'))
 
     def test_the_smallest_reported_space_of_a_host_counts(self):
-        """Somebody came, or left, between two answers."""
+        """The space changes between two answers."""
         self.add('a', 'gold')
         self.add('b', 'gold')
         for answers in ((1, 2), (2, 1)):

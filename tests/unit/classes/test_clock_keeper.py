@@ -94,7 +94,7 @@ class TestKeeper(unittest.TestCase):
                 state=backlog_model.RUNNING, since=AT))
 
     def test_a_cell_is_removed(self):
-        """Nobody looks into it any more, and it would be late for ever."""
+        """It is not read any more and would be outdated for ever."""
         self.there = [server('a', 'gold')]
         self.look()
         other = types.SimpleNamespace(uuid='cell2', identity='cell2')
@@ -114,7 +114,7 @@ class TestKeeper(unittest.TestCase):
         self.there = [server('a', 'gold')]
         self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
 
-    def test_of_which_class(self):
+    def test_the_class_of_a_server(self):
         self.ask('b', 'gold')
         self.ask('c', 'gold')
         self.ask('d', 'iron')

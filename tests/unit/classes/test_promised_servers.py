@@ -77,14 +77,14 @@ class TestPromised(unittest.TestCase):
         return self.promised.promises().may_preempt(
             self.claim(**kwargs).claim, world.server(uuid))
 
-    def test_what_was_read_goes_on(self):
+    def test_clocks_run_on_after_a_reading(self):
         self.assertTrue(self.may_preempt('a'))
         self.assertEqual(7 * SECOND,
                          self.promised.claimants['a'].overhead_us)
         self.assertFalse(self.may_preempt('stranger'))
 
-    def test_what_is_the_same_stays_the_same(self):
-        """So that floors of hosts hold."""
+    def test_unchanged_rows_keep_their_source(self):
+        """Then lower bounds of hosts stay valid."""
         before = self.promised.promises().source
         self.rows = {uuid: row(uuid) for uuid in 'ab'}
         self.promised.refresh()
@@ -95,7 +95,7 @@ class TestPromised(unittest.TestCase):
         self.assertIsNot(before, after)
         self.assertIs(before['b'], after['b'])
 
-    def test_what_cannot_be_read_is_believed_for_a_while(self):
+    def test_old_rows_are_used_for_a_while(self):
         self.away = True
         self.seconds = promised_servers.MAX_AGE_S
         with self.assertLogs(promised_servers.LOG.name, 'WARNING'):
@@ -112,8 +112,8 @@ class TestPromised(unittest.TestCase):
         self.promised.refresh()
         self.assertTrue(self.may_preempt('a'))
 
-    def test_what_nobody_has_looked_at(self):
-        """Our database answers, but no engine is there to write."""
+    def test_rows_of_a_cell_no_engine_reads(self):
+        """The database answers, but no engine writes."""
         self.rows['c'] = dataclasses.replace(row('c'), cell_uuid='other')
         self.looked_ago_s = {'cell': promised_servers.MAX_AGE_S, 'other': 0}
         self.promised.refresh()
@@ -144,7 +144,7 @@ class TestPromised(unittest.TestCase):
         self.assertEqual([True, True], [
             self.may_preempt(uuid) for uuid in 'ac'])
 
-    def test_who_comes_back_and_nobody_has_looked(self):
+    def test_a_returning_server_of_a_cell_no_engine_reads(self):
         self.rows['c'] = row('c', 'bronze', Kind.EVICTED, 3000)
         self.looked_ago_s = {'cell': promised_servers.MAX_AGE_S + 1}
         self.assertEqual(preemption_policy.PREEMPTIBLE,
@@ -164,7 +164,7 @@ class TestPromised(unittest.TestCase):
                      self.claim(operation='unshelve')):
             self.assertEqual(preemption_policy.PREEMPTIBLE, rank)
 
-    def test_who_comes_back_claims_what_is_left_to_it(self):
+    def test_a_returning_server_claims_its_margin(self):
         self.rows['c'] = row('c', 'bronze', Kind.EVICTED, 3000)
         claim = self.claim('gold', 'unshelve', 'c').claim
         # As it was written down, whatever its flavor says by now.

@@ -30,7 +30,7 @@ class TestDurations(ValuesTestCase):
                               ('0', 0), ('1d2h3m4s', 93784)):
             self.assertEqual(seconds, argtypes.duration_s(text), text)
 
-    def test_what_is_none(self):
+    def test_invalid_durations(self):
         for text in ('', 'h', '4 h', '-1', '1.5h', '4H', '1w', '٣h', '٣',
                      '1h30', 'P1D', '4h\n'):
             self.assertIn('90m', self.refused(argtypes.duration_s, text), text)

@@ -120,7 +120,7 @@ class TestCreate(BacklogTestCase):
         self.misused('is not valid JSON', 'create', '--body', str(path))
         self.misused('cannot be read', 'create', '--body', f'{path}2')
 
-    def test_nonsense(self):
+    def test_invalid_arguments(self):
         image = ('--image', self.reading.image_id)
         self.refused('A name is required', 'create', '--flavor', 'f1')
         self.refused('A flavor is required', 'create', 'a')
@@ -333,7 +333,7 @@ class TestPlan(BacklogTestCase):
 
 
 class Cloud(test_name_lookup.Cloud):
-    """Has flavors, images and networks as well, with these names."""
+    """Cloud with flavors, images and networks of these names."""
 
     named = {'flavors': {'f1': 'big', 'f2': 'spot'},
              'images': {base.Reading.image_id: 'tiny', 'i1': 'twin',

@@ -18,7 +18,7 @@ ID = '0f3b7c9d2e5a4816b7c0d1e2f3a4b5c6'
 
 
 class Cloud:
-    """A Keystone and a Nova, as far as names go."""
+    """Keystone and Nova for the lookup of names."""
 
     projects = {ID: 'wrf', 'p1': 'twin', 'p2': 'twin'}
     servers = {SPOT: 'work', make_uuid('x'): 'work-2'}
@@ -108,7 +108,7 @@ class TestProjects(LookupTestCase):
         self.run_as('admin:z', 'reservation', 'limits', 'set', '--max-hosts',
                     '1', name)
 
-    def test_limits_are_those_of_the_project_that_is_named(self):
+    def test_limits_of_a_named_project(self):
         for name in ('wrf', ID):
             self.set_limits(name)
             self.assertEqual({'max_hosts': 1},
@@ -165,7 +165,7 @@ class TestServers(LookupTestCase):
 
 class TestForPeople(LookupTestCase):
 
-    def test_seconds_and_nothing_for_what_is_not_known(self):
+    def test_seconds_and_omitted_unknown_values(self):
         uuid = self.add('d', 'p', [('v', 'p', 'spot')])
         shown = self.run_as('admin:z', 'preemption', 'show', uuid)
         self.assertIn('cost_s', shown)
@@ -188,21 +188,21 @@ class TestForPeople(LookupTestCase):
             self.assertEqual(told, '--all-projects' in text, (token, text))
 
     def refused_at_once(self, command, option, value):
-        """Nobody is asked."""
+        """Check that the command is refused without a call."""
         with mock.patch('argparse.ArgumentParser.exit',
                         side_effect=SystemExit(2)) as leave, \
                 self.assertRaises(SystemExit):
             self.run_as('admin:z', *command, option, value)
         self.assertIn(f'argument {option}: ', str(leave.call_args))
 
-    def test_what_is_no_time_or_number(self):
+    def test_invalid_times_and_numbers(self):
         for option, value in (('--since', 'yesterday'),
                               ('--until', '2026-11-20'), ('--limit', '0'),
                               ('--limit', 'x')):
             self.refused_at_once(('preemption', 'list'), option, value)
         self.refused_at_once(('energy', 'show'), '--since', 'yesterday')
 
-    def test_what_is_no_status(self):
+    def test_invalid_statuses(self):
         for command, known in (('preemption', preemption_queries.STATUSES),
                                ('reservation', reservation_model.STATUSES)):
             for status in ('finished', 'DONE', ''):

@@ -51,7 +51,7 @@ class ClientTestCase(listening.ListeningTestCase):
 
 class TestVersion(ClientTestCase):
 
-    def test_one_that_is_not_supported(self):
+    def test_an_unsupported_version(self):
         for version in ('1.6', '2', 'latest', '1.0'):
             out = self.openstack('--os-preemption-api-version', version,
                                  'preemption', 'list', code=1)

@@ -199,7 +199,7 @@ class TestHosts(ReservationTestCase):
 
 class TestProperties(ReservationTestCase):
 
-    def test_all(self):
+    def test_list_and_hide(self):
         self.assertEqual(
             {'Name': 'vcpus', 'Type': 'text', 'Values': ['8', '16'],
              'Hidden': False}, self.reservation('property', 'list')[1])
@@ -213,7 +213,7 @@ class TestProperties(ReservationTestCase):
 
 class TestLimits(ReservationTestCase):
 
-    def test_all(self):
+    def test_set_and_show(self):
         def change(*arguments):
             return self.reservation('limits', 'set', 'p', *arguments,
                                     token=ADMIN)['own']

@@ -15,7 +15,7 @@ CODE = pathlib.Path(cell_calls.__file__).parents[1]
 
 
 class TestCellCalls(unittest.TestCase):
-    """Calls in no thread, in a time of the test's own."""
+    """Calls without threads, with a clock of the test."""
 
     def setUp(self):
         self.now = 0.0
@@ -74,7 +74,7 @@ class TestCellCalls(unittest.TestCase):
         self.assertEqual('other', self.call(value='other'))
         self.assertEqual(0, self.now)
 
-    def test_raises_what_the_function_raises(self):
+    def test_exceptions_of_the_function_are_raised(self):
         self.failing = True
         for _ in range(2):
             self.assertRaises(OSError, self.call)
@@ -108,7 +108,7 @@ class TestCellCalls(unittest.TestCase):
         # Those that still hang say nothing any more.
         self.assertEqual('read', self.call())
 
-    def test_nobody_waits_for_the_one_that_tries(self):
+    def test_other_calls_do_not_wait_for_the_one_that_tries(self):
         self.hanging = True
         self.away(limit_s=cell_calls.LONG_S)
         for _ in range(10):
@@ -135,7 +135,7 @@ class TestCellCalls(unittest.TestCase):
         # Nothing hangs there now, so the next call finds out.
         self.assertEqual(10, self.away())
 
-    def test_who_is_in_a_hurry_does_not_judge(self):
+    def test_a_short_timeout_does_not_mark_a_cell_as_down(self):
         self.hanging = True
         self.assertEqual(2, self.away(limit_s=2))
         self.hanging = False
@@ -155,7 +155,7 @@ class TestCellCalls(unittest.TestCase):
             self.calls.gather(self.cells.values(), self.read)))
         self.assertEqual(10, self.now)
 
-    def test_gather_says_what_has_failed(self):
+    def test_gather_returns_failures(self):
         self.failing = True
         with self.assertLogs(cell_calls.__name__, 'WARNING') as logs:
             answers = self.calls.gather([self.cells['one']], self.read)

@@ -28,7 +28,7 @@ class TestDepartures(unittest.TestCase):
         self.departures.note(servers)
         return set(self.told)
 
-    def test_one_that_stays(self):
+    def test_a_server_that_stays(self):
         self.assertEqual(set(), self.note(server('a')))
         self.assertEqual(set(), self.note(server('a', 'stopped')))
 
@@ -76,7 +76,7 @@ class TestDepartures(unittest.TestCase):
         self.note(after=1000)
         self.assertEqual({'a', 'b'}, self.note(server('b', 'deleted', True)))
 
-    def test_nothing_is_kept_of_those_that_are_gone(self):
+    def test_deleted_servers_are_forgotten(self):
         self.note(server('a'), server('a', uuid='t'))
         self.note(server('a', 'deleted', True),
                   server(None, 'shelved_offloaded', uuid='t'))

@@ -56,7 +56,7 @@ class TestWatch(unittest.TestCase):
         self.assertEqual(2, self.read.call_count)
         self.assertEqual(1, self.find.call_count)
 
-    def test_who_is_in_a_hurry(self):
+    def test_a_caller_with_a_short_maximum_age(self):
         self.watch.add(['a', 'b'])
         self.watch.get('a')
         self.now = 0.2
@@ -79,7 +79,7 @@ class TestWatch(unittest.TestCase):
         self.watch.get('b')
         self.assertEqual(('1', ['b']), self.reads()[-1])
 
-    def test_what_takes_long_is_read_less_often(self):
+    def test_slow_readings_are_repeated_less_often(self):
         def read(cell, uuids):
             self.processor_s += 0.4
             return {'a': instance()}
@@ -166,7 +166,7 @@ class TestWatch(unittest.TestCase):
         self.assertEqual('active', self.watch.get('a').vm_state)
         self.assertEqual(('2', ['a']), self.reads()[-1])
 
-    def test_nobody_knows_where_they_are(self):
+    def test_a_failed_lookup_of_cells_raises(self):
         self.find.side_effect = OSError('away')
         self.watch.add(['a'])
         self.assertRaises(nova_api.NovaError, self.watch.get, 'a')

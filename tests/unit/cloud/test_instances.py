@@ -53,8 +53,8 @@ class TestSought(unittest.TestCase):
         self.assertEqual({'s'}, found.servers.keys())
         self.assertEqual(frozenset(), found.unsure)
 
-    def test_who_has_locked_it(self):
-        """Records of old releases do not say it."""
+    def test_locked_by(self):
+        """Records of old releases do not have it."""
         for values, by in (({}, ''), ({'locked': False}, ''),
                            ({'locked': True, 'locked_by': 'owner'}, 'owner'),
                            ({'locked': True, 'locked_by': 'admin'}, 'admin'),

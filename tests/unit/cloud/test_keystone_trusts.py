@@ -20,7 +20,7 @@ class TestTimeout(unittest.TestCase):
         self.conf([], default_config_files=[], default_config_dirs=[])
         self.conf.set_override('auth_type', 'none', 'preemption')
 
-    def test_it_is_bounded_unless_an_operator_says_otherwise(self):
+    def test_the_default_timeout_is_a_minute(self):
         made = keystone_trusts.Trusts(self.conf)._own()
         self.assertEqual(60, made.timeout)
         self.conf.set_override('timeout', 3, 'preemption')
@@ -38,12 +38,12 @@ class TestDelete(unittest.TestCase):
             made._service = session
             made.delete('t1')
 
-    def test_it_is_gone(self):
+    def test_a_deleted_trust_is_gone(self):
         self.delete([None])
         self.delete(ks_exc.NotFound('which?'))
 
-    def test_one_that_keystone_forbids_to_delete_is_not_gone(self):
-        """It is of use again as soon as its user has the role again."""
+    def test_a_trust_that_may_not_be_deleted_is_not_gone(self):
+        """It is valid again as soon as its user has the role again."""
         for gone in (True, False):
             self.assertRaisesRegex(
                 keystone_trusts.KeystoneUnavailable,

@@ -33,7 +33,7 @@ class TestLockedBy(unittest.TestCase):
         self.client.instance_action.list.return_value = actions
         return self.nova.get('a').locked_by
 
-    def test_the_last_who_did(self):
+    def test_the_latest_lock_counts(self):
         """Nova tells the latest action first."""
         owner, admin = action('lock', 'own'), action('lock', 'service')
         self.assertEqual('owner', self.locked_by(owner))
@@ -42,7 +42,7 @@ class TestLockedBy(unittest.TestCase):
             action('reboot', 'service'), owner, action('unlock', 'own'),
             admin))
 
-    def test_nobody_knows(self):
+    def test_an_unknown_lock_counts_as_administrators(self):
         self.assertEqual('admin', self.locked_by())
         self.client.instance_action.list.side_effect = nova_exc.NotFound(404)
         self.assertEqual('admin', self.locked_by())
@@ -53,7 +53,7 @@ class TestLockedBy(unittest.TestCase):
         with self.assertRaisesRegex(nova_api.NovaError, 'server a'):
             self.nova.get('a')
 
-    def test_who_is_not_locked_is_asked_once(self):
+    def test_actions_of_an_unlocked_server_are_not_read(self):
         for values in ({'locked': False}, {}):
             self.show(**values)
             self.assertEqual('', self.locked_by())
@@ -93,7 +93,7 @@ class TestFailures(unittest.TestCase):
 
 class TestCellAway(unittest.TestCase):
 
-    def test_no_migration_is_given_up_in_a_cell_that_hangs(self):
+    def test_no_migration_is_aborted_in_a_cell_that_hangs(self):
         """Nova would wait a minute for it."""
         nova = nova_api.NovaAPI(None)
         nova._client = mock.Mock()

@@ -114,7 +114,7 @@ class TestNames(unittest.TestCase):
                     with self.assertRaises(nova_as_user.NotFound):
                         read('token', name)
 
-    def test_who_we_are_is_not_the_users_fault(self):
+    def test_wrong_credentials_of_ours_are_no_refusal(self):
         reading = nova_as_user.ResourceLookup(None)
         with mock.patch.object(reading, '_own') as own:
             own.return_value.get_endpoint.side_effect = ks_exc.Unauthorized()

@@ -22,7 +22,7 @@ class Flavor(dict):
 
 
 class TestOneTimeDevices(unittest.TestCase):
-    """Node h has a device that can be used once only, which nvme has."""
+    """Node h has a one-time device, which server nvme uses."""
 
     def setUp(self):
         self.now = 0
@@ -44,7 +44,7 @@ class TestOneTimeDevices(unittest.TestCase):
         self.devices.refresh()
         return self.devices.may_have(uuid, node, flavor)
 
-    def test_who_holds_one(self):
+    def test_servers_with_a_one_time_device(self):
         self.assertTrue(self.has('nvme'))
         self.assertFalse(self.has('gpu'))
         self.placement.list_all_providers.assert_called_with(
@@ -85,8 +85,8 @@ class TestOneTimeDevices(unittest.TestCase):
         self.assertEqual({'nvme'}, self.devices.refresh())
         self.assertTrue(self.has('nvme'))
 
-    def test_where_nobody_knows(self):
-        """It counts as having one, and is asked for again after a moment."""
+    def test_unknown_devices(self):
+        """The server counts as having one, and is read again soon."""
         error = placement_api.PlacementError('503')
         for name in 'list_traits', 'list_all_providers', 'get_consumer':
             method = getattr(self.placement, name)
@@ -102,7 +102,7 @@ class TestOneTimeDevices(unittest.TestCase):
             self.assertFalse(self.has(name))
             self.now += one_time_devices.MAX_AGE_S
 
-    def test_without_such_servers_nobody_is_asked(self):
+    def test_without_such_servers_placement_is_not_called(self):
         self.devices.may_have('nvme', 'h', 'spot')
         self.devices.forget('nvme')
         self.assertEqual(set(), self.devices.refresh())
@@ -147,7 +147,7 @@ class TestServers(unittest.TestCase):
         self.assertFalse(self.view.get('nvme').one_time)
         self.assertFalse(self.view.by_node()['h']['nvme'].one_time)
 
-    def test_one_that_is_gone_is_forgotten(self):
+    def test_a_deleted_server_is_forgotten(self):
         self.found = {'nvme': None}
         self.view.refresh()
         self.devices.forget.assert_called_once_with('nvme')

@@ -62,9 +62,9 @@ class TestRoom(unittest.TestCase):
                 'root_provider_uuid': 'root', 'resources': {
                     'CUSTOM_X': {'capacity': 4, 'used': 1}}}}}))
 
-    def test_of_a_class_that_there_is_no_more(self):
-        """Placement answers 400: nobody has room for that."""
+    def test_an_unknown_resource_class(self):
+        """Placement answers 400: no host has space."""
         self.assertEqual({}, self.room(400))
 
-    def test_it_is_away(self):
+    def test_placement_is_down(self):
         self.assertRaises(placement_api.PlacementError, self.room, 503)

@@ -154,7 +154,7 @@ class TestProviderCache(unittest.TestCase):
         self.cache.read('b')
         self.assertEqual({'a': True, 'b': True}, self.look())
 
-    def test_what_has_changed_or_was_left(self):
+    def test_changed_and_left_providers_are_read_again(self):
         self.look()
         self.cache.changed('a')
         self.cache.left(['node b'])

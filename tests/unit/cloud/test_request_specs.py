@@ -30,7 +30,7 @@ class Asked:
 
 class TestGroups(unittest.TestCase):
 
-    def test_what_one_provider_serves(self):
+    def test_requests_of_one_provider(self):
         asked = Asked(('resources', 'VCPU:1,MEMORY_MB:2'),
                       ('required', 'HW_CPU_X86_AVX'), ('limit', '1000'))
         self.assertEqual(Request.of({'VCPU': 1, 'MEMORY_MB': 2}),
@@ -86,7 +86,7 @@ class TestWhyNotServed(unittest.TestCase):
         self.assertIn('pci_in_placement is off',
                       self.why(card, in_placement=False))
 
-    def test_without_the_filter_nobody_knows_which_devices_are_free(self):
+    def test_devices_are_not_served_without_the_filter(self):
         for asked in (objects.InstancePCIRequest(count=1, alias_name='card'),
                       objects.InstancePCIRequest(count=1)):
             self.assertIn('PciPassthroughFilter',

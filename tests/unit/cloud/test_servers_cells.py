@@ -95,7 +95,7 @@ class TestUnreadableCells(unittest.TestCase):
         self.assertEqual(({'node-one', 'node-two'},
                           {'server-one', 'server-two'}), self.offered())
 
-    def test_one_that_never_answers(self):
+    def test_a_cell_that_never_answers(self):
         calls = self.view._readings._calls
         calls._wait = self.wait
         calls._start = lambda run: (

@@ -45,7 +45,7 @@ class TestWritten(FilesTestCase):
         self.assertEqual(['a'], self.names())
         self.assertEqual('x', (self.directory / 'a').read_text())
 
-    def test_one_that_is_there_keeps_its_mode(self):
+    def test_an_existing_file_keeps_its_mode(self):
         path = self.write('a', 'old')
         os.chmod(path, 0o640)
         self.put(path, 'new')
@@ -97,7 +97,7 @@ class TestSimulate(FilesTestCase):
 
 class TestCodeDigest(FilesTestCase):
 
-    def test_it_is_another_after_each_change(self):
+    def test_the_digest_differs_after_each_change(self):
         found = [simulation_sweep.code_digest(self.directory)]
         for name, text in (('a.py', ''), ('a.py', 'x = 1'), ('b.py', ''),
                            ('.a.py', '')):

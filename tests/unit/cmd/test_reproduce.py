@@ -63,7 +63,7 @@ class TestMain(unittest.TestCase):
         self.assertIn('pip install nova-preempt[report]', err)
         self.run_paper.assert_not_called()
 
-    def test_without_what_places_batches(self):
+    def test_without_solvers_of_batches(self):
         code, _, err = self.main(side_effect=solver_choice.NotInstalled(
             'scipy', 'batch', 'mode exact'))
         self.assertEqual(1, code)
@@ -75,7 +75,7 @@ class TestMain(unittest.TestCase):
         self.assertEqual(1, code)
         self.assertIn('numpy is needed: pip install nova-preempt[sim', err)
 
-    def test_what_lacks_of_our_own_is_a_defect(self):
+    def test_a_missing_module_of_ours_is_a_defect(self):
         with self.assertRaises(ModuleNotFoundError):
             self.main(side_effect=ModuleNotFoundError(
                 'no such', name='nova_preempt.nothing'))

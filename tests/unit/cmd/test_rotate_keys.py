@@ -84,7 +84,7 @@ class TestRotate(RotateTestCase):
         self.assertIsNone(backlog_secrets.get(self.db, 'r2'))
         self.assertIn('0 requests were encrypted anew; 4', self.rotate()[1])
 
-    def test_one_that_no_key_opens(self):
+    def test_a_request_that_no_key_decrypts(self):
         self.write(key())
         self.leave('r1')
         self.write(key())
@@ -94,7 +94,7 @@ class TestRotate(RotateTestCase):
         self.assertIn('No key opens request r1.', text)
         self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
-    def test_one_that_is_closed_meanwhile(self):
+    def test_a_request_that_is_closed_meanwhile(self):
         old = key()
         self.write(old)
         self.leave('r1')
@@ -127,7 +127,7 @@ class TestCheck(RotateTestCase):
         found = rotate_keys.check(self.conf, (OSError,))
         return found.code.name, found.details
 
-    def test_what_each_key_is_needed_for(self):
+    def test_keys_in_use(self):
         old, new = key(), key()
         self.write(old)
         self.leave('r1', 'r2')

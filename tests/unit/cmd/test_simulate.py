@@ -118,7 +118,7 @@ class TestRun(simulation.Case):
         self.assertEqual(1, code)
         self.assertIn('pip install nova-preempt[parquet]', err)
 
-    def test_what_is_not_simulated_is_said(self):
+    def test_options_that_are_not_simulated_are_reported(self):
         path = self.write('nova.conf', '[DEFAULT]\nx = 1\n[preemption]\n'
                           'headroom = VCPU:5%\nactions = migrate,delete\n'
                           'auth_url = x\nnotise_s = 3\n')
@@ -130,13 +130,13 @@ class TestRun(simulation.Case):
                           '[preemption]notise_s, which is not known')],
             err.splitlines())
 
-    def test_which_groups_count_is_said(self):
+    def test_help_names_the_groups_of_options(self):
         _, out, _ = self.main('run', '--help')
         for group in ('preemption', 'preemption_engine', 'backlog',
                       'classes', 'reservation', 'energy'):
             self.assertIn(f'[{group}]', out)
 
-    def test_what_is_wrong_is_said(self):
+    def test_errors_name_the_mistake(self):
         bad = self.write('bad.conf', '[preemption]\nnotice_s = -1\n')
         nothing = self.write('cost.conf', '[preemption]\ncost = gold\n')
         text = self.write('trace', simulation.TRACE)

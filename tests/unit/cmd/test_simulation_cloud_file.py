@@ -46,7 +46,7 @@ class TestCloud(simulation.Case):
         self.assertTrue(found.flavors['spot.small'].terms.restore)
         self.assertEqual(60, found.classes['batch'].notice_s)
 
-    def test_what_is_wrong_is_said(self):
+    def test_errors_name_the_mistake(self):
         good = 'hosts: [{name: a, count: 1, resources: {VCPU: 4}}]\n'
         for content, why in (
                 ('', ':1: is empty'),
@@ -236,7 +236,7 @@ order = qos
         self.assertEqual(1, code)
         self.assertIn("[energy]forecast is 'stars'; known are: ewma", err)
 
-    def test_who_waits_in_the_backlog(self):
+    def test_classes_that_wait_in_the_backlog(self):
         cloud = self.write('waits.yaml', simulation.CLOUD + 'waiting: [s]\n')
         on = self.write('on.conf', '[backlog]\nenabled = true\n'
                                    'pass_interval_s = 10\n')

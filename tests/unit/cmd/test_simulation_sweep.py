@@ -48,7 +48,7 @@ class TestSweep(simulation.Case):
                 1 if each['policy'] == off else 0,
                 each['classes']['normal'].get('refused', 0))
 
-    def test_whatever_a_policy_has_goes_to_other_processes(self):
+    def test_policies_are_sent_to_other_processes(self):
         policy = self.write(
             'all.conf', '[preemption]\nactions = shelve\n'
             '[backlog]\nenabled = true\norder = qos\n'

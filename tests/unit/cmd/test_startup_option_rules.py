@@ -145,16 +145,16 @@ class TestFaults(FileTestCase):
                 self.assertNotIn('hush', found[0])
                 self.assertNotIn('\n', found[0])
 
-    def test_of_all_services(self):
+    def test_faults_of_the_scheduler(self):
         self.assert_faults((*VALUES, *RULES, *TRANSPORT, *OF_SCHEDULER),
                            startup_option_rules.SCHEDULER)
 
-    def test_of_the_engine(self):
+    def test_faults_of_the_engine(self):
         self.assert_faults((*VALUES, *RULES, *TRANSPORT, *SECRETS,
                             *OF_ENGINE),
                            startup_option_rules.ENGINE, CREDENTIALS)
 
-    def test_of_the_api(self):
+    def test_faults_of_the_api(self):
         self.assert_faults((*VALUES, *TRANSPORT, *SECRETS, *OF_API),
                            application_factory.RULES)
 
@@ -235,7 +235,7 @@ class TestPrograms(FileTestCase):
                  f'files: {path}\n')), (found, _last(err)))
             self.assertNotIn('Traceback', err)
 
-    def test_what_is_no_configuration(self):
+    def test_invalid_files(self):
         path = self.folder / 'nova.conf'
         path.write_bytes(b'\xff[DEFAULT]\n')
         for name, code in (('scheduler', 1), ('engine', 1), ('api', 1),
@@ -266,7 +266,7 @@ class TestPrograms(FileTestCase):
         self.assertEqual(2, code, err)
         self.assertIn('there is no nova.conf where Nova looks', out)
 
-    def test_what_changes_nothing_makes_nothing(self):
+    def test_reading_commands_create_nothing(self):
         conf = self.write('')
         for argv in (['verify'], ['decision', 'show'], ['pauses'],
                      ['hand-back'], ['db', 'version'],

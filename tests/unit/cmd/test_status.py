@@ -236,13 +236,13 @@ class TestChecks(testtools.TestCase):
         self.set(audit_map_file='/nowhere/x', group='preemption_api')
         self.assert_found('Options', 'FAILURE', '/nowhere/x cannot be used')
 
-    def test_threads_for_those_who_wait(self):
+    def test_threads_of_the_scheduler_for_waiting_requests(self):
         self.set(max_waiting_requests=64, group='preemption')
         self.assert_found('Requests that wait', 'WARNING', '64')
         self.set(max_waiting_requests=63, group='preemption')
         self.assertEqual({}, self.results())
 
-    def test_threads_of_the_conductor_for_those_who_wait(self):
+    def test_threads_of_the_conductor_for_waiting_requests(self):
         """Each worker of the scheduler has the same limit."""
         self.set(workers=4, group='scheduler')
         self.set(workers=2, group='conductor')
@@ -272,7 +272,7 @@ class TestChecks(testtools.TestCase):
         mine.update('r1', status=reservation_model.ACTIVE, ready_at=now)
         self.assertEqual({}, self.results())
 
-    def test_who_may_reserve_what(self):
+    def test_permissions_to_reserve(self):
         database = db.Database(self.conf)
         tables.make(database)
         self.set(enabled=True, group='reservation')

@@ -55,12 +55,12 @@ class TestEvents(unittest.TestCase):
         ], self.lines(server('a', 10, 20, 70), server('b', 15, 16, None, 'x'),
                       server('c', 17, 18, None)))
 
-    def test_who_has_never_run_is_left_out(self):
+    def test_servers_that_never_ran_are_omitted(self):
         self.assertEqual([], self.lines(server('a', 10, None, 20),
                                         server('b', 10, None, None)))
         self.assertEqual(2, self.export.never_ran)
 
-    def test_who_was_there_before(self):
+    def test_servers_from_before_the_interval(self):
         found = self.lines(
             server('gone', 0, 1, 99), server('just', 0, 1, 100),
             server('stays', 10, 20, 160), server('new', 110, 120, 130),
@@ -91,7 +91,7 @@ class TestEvents(unittest.TestCase):
 
 class TestCloud(unittest.TestCase):
 
-    def test_it_can_be_read_again(self):
+    def test_the_cloud_can_be_read(self):
         large = {'VCPU': Inventory(8, 1, allocation_ratio=4.0),
                  'MEMORY_MB': Inventory(4096, 512)}
         small = {'VCPU': Inventory(4), 'MEMORY_MB': Inventory(2048),
@@ -113,7 +113,7 @@ class TestCloud(unittest.TestCase):
              for name, item in setup.hosts[1].inventories.items()})
         self.assertEqual(9, setup.classes['preemptible'].notice_s)
 
-    def test_what_a_host_has_in_its_parts(self):
+    def test_nested_providers_are_summed_up(self):
         states = {
             'h': {'VCPU': Inventory(8, 1, allocation_ratio=4.0)},
             'g1': {'CUSTOM_GPU': Inventory(1)},
@@ -157,7 +157,7 @@ class TestCloud(unittest.TestCase):
             setup, _ = simulation_cloud_file.read_cloud(path)
         self.assertEqual([1], [kind.count for kind in setup.hosts])
 
-    def test_what_is_written_is_a_trace(self):
+    def test_the_output_is_a_trace(self):
         export = trace_export.TraceExporter()
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'trace.jsonl')

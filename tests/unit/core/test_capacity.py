@@ -84,7 +84,7 @@ class TestCapacity(unittest.TestCase):
     def test_grants_what_placement_grants(
         self, total: int, reserved: int, ratio: float, used: int, amount: int
     ) -> None:
-        """Placement compares the float, we its integer part."""
+        """Placement compares the float, the core its integer part."""
         inventory = Inventory(total, reserved, allocation_ratio=ratio)
         granted = (total - reserved) * ratio >= used + amount
         self.assertEqual(granted, lack(amount, inventory, used) == {})

@@ -32,7 +32,7 @@ class TestAllowance(unittest.TestCase):
         self.assertEqual(0, self.ask(34, 29, 'other'))
         self.assertEqual(0, self.ask(70, 1))
 
-    def test_all_of_one_that_takes_long_is_paid_off(self):
+    def test_an_overdrawn_allowance_is_paid_off(self):
         self.assertEqual(0, self.ask(0, 1000))
         self.assertAlmostEqual(9700, self.ask(1000, 1))
         self.assertEqual(0, self.ask(10701, 1))
@@ -60,7 +60,7 @@ class TestAllowance(unittest.TestCase):
         self.accounts.end('p', 100, 50)
         self.assertEqual(0, self.ask(50, 1))
 
-    def test_who_has_not_asked_for_long_is_not_remembered(self):
+    def test_idle_clients_are_forgotten(self):
         for number in range(9):
             self.ask(0, 1, str(number))
         self.ask(1000, 1)

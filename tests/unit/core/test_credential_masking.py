@@ -38,7 +38,7 @@ class TestMasked(unittest.TestCase):
         self.assertEqual('http://***@h', credential_masking.masked(
             ValueError('http://me:hush@h')))
 
-    def test_what_an_address_says_is_taken_out_wherever_it_stands(self):
+    def test_credentials_are_masked_anywhere_in_a_text(self):
         address = 'redis://me:h%40sh@r1?sentinel_password=still'
         self.assertEqual(
             '*** and *** and ***, r1',

@@ -34,7 +34,7 @@ class Server:
 
 class TestSpace(unittest.TestCase):
 
-    def test_who_certainly_needs_it(self):
+    def test_servers_that_need_their_space(self):
         for expected, states in (
                 (True, ('active', 'stopped', 'error', 'resized', 'shelved')),
                 (False, ('soft-delete', 'shelved_offloaded', 'deleted'))):

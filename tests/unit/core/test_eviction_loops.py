@@ -23,7 +23,7 @@ def turns(*pairs: tuple[str, str]) -> list[Eviction]:
 
 class TestCycles(unittest.TestCase):
 
-    def test_nobody(self) -> None:
+    def test_no_evictions(self) -> None:
         self.assertEqual((), find([], 1))
 
     def test_a_server_that_comes_back(self) -> None:
@@ -47,7 +47,7 @@ class TestCycles(unittest.TestCase):
         self.assertEqual((EvictionLoop(PROJECTS, ('p',
                                                   'q'), 3),), find(history, 3))
 
-    def test_a_project_that_always_gives_way(self) -> None:
+    def test_a_project_that_is_always_the_victim(self) -> None:
         history = [Eviction(at_s, str(at_s), f's{at_s}', 'p', f'n{at_s}', 'q')
                    for at_s in range(9)]
         self.assertEqual((), find(history, 2))
@@ -57,7 +57,7 @@ class TestCycles(unittest.TestCase):
                    for at_s in range(9)]
         self.assertEqual((), find(history, 2))
 
-    def test_for_nobody(self) -> None:
+    def test_evictions_for_no_server(self) -> None:
         """An end for headroom, say."""
         history = [Eviction(at_s, str(at_s), 'a', 'p') for at_s in range(3)]
         self.assertEqual((EvictionLoop(SERVER, ('a',), 3),), find(history, 2))

@@ -146,7 +146,7 @@ class TestInvariants(unittest.TestCase):
                     expected |= _OPEN
                 self.assertEqual(expected, found)
 
-    def test_at_least_25_and_each_says_what_and_why(self):
+    def test_each_of_25_invariants_has_a_text(self):
         self.assertGreaterEqual(len(invariants.ALL), 25)
         for each in invariants.ALL:
             with self.subTest(each.name):
@@ -155,7 +155,7 @@ class TestInvariants(unittest.TestCase):
                 self.assertTrue(reason.strip().endswith('.'))
                 self.assertEqual(sentence.strip(), each.sentence)
 
-    def test_what_is_under_way_breaks_only_what_holds_always(self):
+    def test_open_decisions_break_no_invariants_at_rest(self):
         self.assertEqual([], invariants.breaches(decisions(CLAIMED)))
         self.assertEqual([], invariants.breaches(
             servers(spot=changed(SPOT, notice='d1'))))

@@ -94,7 +94,7 @@ class TestAscending(unittest.TestCase):
         )
         self.assertEqual(expected, [key for key, _, _ in found])
 
-    def test_those_whose_turn_does_not_come_are_not_asked_for(self) -> None:
+    def test_later_items_are_not_evaluated(self) -> None:
         asked = []
 
         def bound(item: int) -> tuple[int]:
@@ -128,7 +128,7 @@ class TestAscending(unittest.TestCase):
         self.assertEqual([0, 1, 2], asked[:3])
         self.assertLess(len(asked), 6)
 
-    def test_those_who_are_dropped_hold_up_nobody(self) -> None:
+    def test_dropped_items_do_not_delay_others(self) -> None:
         found = ascending(
             [0, 1, 2, 3], lambda item: (item,) if item % 2 else None,
             lambda item: ((item,), item), promised=lambda item: (item,))

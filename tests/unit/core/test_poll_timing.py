@@ -24,7 +24,7 @@ class TestWait(unittest.TestCase):
                 self.assertEqual(expected, self.wait.pause_s(now))
                 self.assertIs(expected == 0, self.wait.is_over(now))
 
-    def test_who_waits_is_not_waited_for_for_ever(self):
+    def test_a_wait_has_a_limit(self):
         self.assertEqual([4, 1, 0, 0], [
             self.wait.pause_s(100, left_s) for left_s in (9, 1, 0, -1)])
 

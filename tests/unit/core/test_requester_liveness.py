@@ -79,7 +79,7 @@ class TestWanted(unittest.TestCase):
         self.assertEqual('there is enough headroom without them',
                          self.why_not(purpose, short={'other'}))
 
-    def test_nobody_can_withdraw_these(self):
+    def test_evictions_that_cannot_be_withdrawn(self):
         for operation in ('maximum_runtime', 'simulate', 'repair'):
             self.assertEqual(
                 '', self.why_not(requester_liveness.Purpose(operation)))

@@ -237,7 +237,7 @@ class TestAccept(unittest.TestCase):
             ["".join(names) for names in self.offers],
         )  # fmt: skip
 
-    def test_who_frees_nothing_may_be_what_it_takes(self) -> None:
+    def test_a_victim_that_frees_nothing_may_be_needed(self) -> None:
         found = self.search(lambda names: "d" in names)
         self.assertEqual(("ad", 9, True), self.found(found))
 
@@ -269,7 +269,7 @@ class TestAccept(unittest.TestCase):
         found = self.search(lambda names: True, checks=0)
         self.assertEqual(("a", 1, False), self.found(found))
 
-    def test_goes_round_until_nobody_can_be_spared(self) -> None:
+    def test_reprieves_are_repeated_until_none_is_possible(self) -> None:
         """d can only be spared after c."""
         found = self.search(
             lambda names: names in (list("abcd"), list("abd"), list("ab")),

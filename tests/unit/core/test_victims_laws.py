@@ -102,7 +102,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(support.problems())
-    def test_others_do_not(self, problem: Problem) -> None:
+    def test_other_sets_are_not_better(self, problem: Problem) -> None:
         candidates, missing, capacity = problem
         equal = [dataclasses.replace(c, cost=7) for c in candidates]
         found = cheapest_victims(equal, missing, capacity=capacity)
@@ -129,7 +129,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(support.problems(), SMALL)
-    def test_nobody_dies_in_vain(
+    def test_no_victim_can_be_spared(
         self, problem: Problem, limits: SearchLimits
     ) -> None:
         """However small the budget: enough, minimal, and honest."""
@@ -237,7 +237,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(
         support.problems(), SMALL, st.sets(st.integers(0, 99), max_size=2)
     )
-    def test_nobody_dies_in_vain_for_accept(
+    def test_no_victim_can_be_spared_for_accept(
         self, problem: Problem, limits: SearchLimits, wanted: set[int]
     ) -> None:
         """However small the budget, a wish that can be met is met."""

@@ -45,7 +45,7 @@ class TestHistory(test_backlog_store.DatabaseTestCase):
     def classes(self, found):
         return sorted(item.class_name for item in found)
 
-    def test_those_that_ran(self):
+    def test_requests_that_ran(self):
         for since, expected in ((NOW - 9 * HOUR, ['', 'gold']),
                                 (NOW, ['gold']), (NOW + 9 * HOUR, [])):
             self.assertEqual(expected, self.classes(
@@ -53,7 +53,7 @@ class TestHistory(test_backlog_store.DatabaseTestCase):
         self.assertEqual([], list(backlog_history.started(
             self.db, NOW, 'p1')))
 
-    def test_those_that_were_there(self):
+    def test_requests_of_an_interval(self):
         for since, until, expected in (
                 (NOW - 9 * HOUR, NOW, ['']),
                 (NOW - HOUR, NOW + HOUR, ['gold', 'gold']),

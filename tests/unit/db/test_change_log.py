@@ -163,7 +163,7 @@ class TestChanges(test_decisions.TestSQLite):
                          derandomize=True, database=None,
                          suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(STEPS)
-    def test_changes_are_as_all_read_anew(self, steps):
+    def test_changes_agree_with_a_full_reading(self, steps):
         with self.db.writer() as session:
             for table in reversed(TABLES[2:]):
                 session.execute(sa.delete(table))
@@ -176,7 +176,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.check(world)
 
     def test_the_same_number_again_after_a_fail_over(self):
-        """Nobody goes on from what was lost with the other database."""
+        """No process continues from lost changes."""
         world = self.world
         world.do('grant', 0, 0)
         world.do('keep', 0, 0)
@@ -191,7 +191,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.assertNotEqual(lost.busy, found.busy)
         self.check(world)
 
-    def test_what_the_other_database_had_is_not_given_twice(self):
+    def test_hosts_are_not_granted_twice_after_a_fail_over(self):
         world = self.world
         world.do('keep', 0, 0)
         mine, other = world.processes[:2]
@@ -207,7 +207,7 @@ class TestChanges(test_decisions.TestSQLite):
                 for host in item.held]
         self.assertEqual(['h0', 'h1'], sorted(held))
 
-    def test_reads_nothing_else(self):
+    def test_only_changes_are_read(self):
         world = self.world
         for number in range(3):
             world.do('grant', number, 0)
@@ -274,7 +274,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.check(world)
 
     def test_many_write_and_read_at_once(self):
-        """Whatever is seen on the way, all know the same in the end."""
+        """All processes agree in the end."""
         world = self.world
         steps = ('grant', 'end', 'replace', 'status', 'together', 'setting')
         done = threading.Event()

@@ -14,7 +14,7 @@ from tests.unit.db import test_decisions
 class TestExhaustedPool(unittest.TestCase):
     """All connections are in use, as while the database hangs."""
 
-    def test_it_is_an_error_of_the_database(self):
+    def test_an_exhausted_pool_is_a_database_error(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         db = test_decisions.make_database(

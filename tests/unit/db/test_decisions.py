@@ -66,7 +66,7 @@ class TestSQLite(unittest.TestCase):
             connection.execute(sa.text('DROP TABLE alembic_version'))
         engine.dispose()
 
-    def test_statuses_of_those_that_gave_way(self):
+    def test_statuses_of_victims(self):
         """The last decision counts, unless it was rolled back."""
         for number, (status, *victims) in enumerate((
                 (decisions.DONE, ('a', decisions.RESTORED),
@@ -198,7 +198,7 @@ class TestSQLite(unittest.TestCase):
         self.assertFalse(pauses.resume(self.db, pauses.POWER))
         self.assertEqual(['preemption'], list(pauses.get(self.db)))
 
-    def test_of_many_who_take_it_over_one_does(self):
+    def test_one_of_many_processes_takes_a_decision_over(self):
         self.decisions.create_decision(decision())
         won = []
 

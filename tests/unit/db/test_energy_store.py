@@ -23,7 +23,7 @@ class TestEnergy(test_decisions.TestSQLite):
     def note(self, seconds, *idle):
         return energy_store.note_idle(self.db, idle, at(seconds), 90)
 
-    def test_004_j_idle_intervals_begin_anew(self):
+    def test_004_j_idle_intervals_start_again(self):
         counted = []
         for minute, idle in enumerate((1, 1, 1, 0, 1)):
             names = ('a',) if idle else ()
@@ -42,7 +42,7 @@ class TestEnergy(test_decisions.TestSQLite):
             {host: power.idle_intervals
              for host, power in energy_store.get_power(self.db).items()})
 
-    def test_after_a_pause_idle_intervals_begin_anew(self):
+    def test_idle_intervals_start_again_after_a_pause(self):
         self.note(0, 'a', 'b')
         self.assertEqual({'a': 2}, self.note(90, 'a'))
         self.assertEqual({'a': 1}, self.note(181, 'a'))
@@ -74,7 +74,7 @@ class TestEnergy(test_decisions.TestSQLite):
         energy_store.forget_power(self.db, ['a', 'x'])
         self.assertEqual(['b'], list(energy_store.get_power(self.db)))
 
-    def test_of_many_at_once_one_moves_a_host_on(self):
+    def test_one_of_many_processes_changes_a_state(self):
         for host in ('a', 'b'):
             won = []
             barrier = threading.Barrier(8)

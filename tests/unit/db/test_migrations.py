@@ -81,7 +81,7 @@ class TestSQLite(unittest.TestCase):
                     f'SELECT count(*) FROM {table}')).scalar(), table)
         schema.check(self.db)
 
-    def test_tables_are_those_of_the_models(self):
+    def test_tables_agree_with_the_models(self):
         schema.sync(self.db)
         self.assert_complete()
         schema.sync(self.db)

@@ -24,7 +24,7 @@ class TestModels(unittest.TestCase):
         self.addCleanup(self.engine.dispose)
         models.Base.metadata.create_all(self.engine)
 
-    def test_defaults_are_those_of_the_row_type(self):
+    def test_defaults_agree_with_the_row_type(self):
         with self.engine.begin() as connection:
             connection.execute(sa.insert(models.Reservation).values(
                 uuid='r', project_id='p', quantity=1, duration_s=60,

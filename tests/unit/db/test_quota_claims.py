@@ -57,7 +57,7 @@ class TestSQLite(unittest.TestCase):
         return {item.server_uuid: core.ServerSize(
             item.preemptible, item.vcpus, item.memory_mb) for item in others}
 
-    def test_who_comes_later_sees_it(self):
+    def test_later_requests_see_a_claim(self):
         ids, others = self.claims.claim('p', {'a': ONE, 'b': TWO})
         self.assertEqual((2, []), (len(ids), others))
         self.assertEqual({'a': ONE, 'b': TWO}, self.seen())
@@ -68,7 +68,7 @@ class TestSQLite(unittest.TestCase):
         self.claims.release(ids)
         self.assertEqual({}, self.seen())
 
-    def test_one_for_each_server(self):
+    def test_each_server_has_one_claim(self):
         first, _others = self.claims.claim('p', {'a': ONE})
         second, others = self.claims.claim('p', {'a': TWO})
         self.assertEqual([], others)

@@ -43,7 +43,7 @@ class TestPurge(test_decisions.TestSQLite):
                 for rows in record_purge.DECISIONS.find(self.db, BEFORE)
                 for row in rows]
 
-    def test_only_what_is_closed_and_old(self):
+    def test_only_old_closed_records_are_deleted(self):
         for status in decisions.OPEN:
             self.add(f'open-{status}', status)
         for status in (decisions.DONE, decisions.ROLLED_BACK,
@@ -53,7 +53,7 @@ class TestPurge(test_decisions.TestSQLite):
         self.assertEqual(['old-aborted', 'old-done', 'old-refused',
                           'old-rolled_back'], self.find())
 
-    def test_not_what_the_engine_needs(self):
+    def test_records_that_the_engine_needs_stay(self):
         self.add('a', v1=(decisions.GONE, False),
                  v2=(decisions.STOPPED, False))
         self.add('b', v1=(decisions.GONE, False), v2=(decisions.SHELVED, True))

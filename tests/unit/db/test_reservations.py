@@ -96,8 +96,8 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual(2, self.mine.generation())
         self.assertEqual(2, len(self.mine.list()))
 
-    def test_what_is_kept_is_what_is_there(self):
-        """Whoever writes, and whatever was kept before."""
+    def test_the_cached_calendar_agrees_with_the_database(self):
+        """After writes of any process."""
         other = self.make()
 
         def check():
@@ -290,7 +290,7 @@ class TestReservations(test_decisions.TestSQLite):
             found['h2'][0])
         self.assertEqual({}, self.mine.schedule_of('h3'))
 
-    def test_who_waits_in_vain_tries_again(self):
+    def test_a_lock_timeout_is_retried(self):
         tries = []
 
         @transaction_retries.retried
@@ -305,7 +305,7 @@ class TestReservations(test_decisions.TestSQLite):
             write()
         self.assertEqual(2, len(tries))
 
-    def test_of_fifty_that_want_the_last_host_one_gets_it(self):
+    def test_one_of_fifty_requests_gets_the_last_host(self):
         self.grant('r', ['h1', 'h2'])
         processes = [self.make() for _ in range(4)]
         got, others = [], []
@@ -330,7 +330,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual({'h1', 'h2', 'h3'}, set(self.mine.calendar().busy))
         self.assertEqual(2, self.mine.generation())
 
-    def test_what_an_administrator_says_of_hosts(self):
+    def test_settings_of_hosts(self):
         self.assertEqual({}, reservable_hosts.get_hosts(self.db))
         reservable_hosts.set_host(self.db, 'h1', extra={'rack': 'é', 'n': [1]})
         reservable_hosts.set_host(self.db, 'h1', reservable=False)

@@ -29,7 +29,7 @@ class TestRetried(unittest.TestCase):
         return len(tries)
 
     def test_a_locked_database(self):
-        """However the error comes: oslo.db hands some on as they are."""
+        """Wrapped by oslo.db or not."""
         for text, expected in (('database is locked', 2), ('no disk', 0)):
             locked = sqlite3.OperationalError(text)
             for exc in (sqla_exc.OperationalError('UPDATE', {}, locked),

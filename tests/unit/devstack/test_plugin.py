@@ -154,8 +154,8 @@ class TestPhases(PhasesTestCase):
         self.assertIn('/nova_preempt?',
                       self.value('preemption_database', 'connection'))
 
-    def test_what_is_written_are_options(self):
-        """A misspelt one would go unnoticed."""
+    def test_all_written_options_exist(self):
+        """A misspelt option would not be noticed."""
         self.run_steps('stack:post-config',
                        NOVA_PREEMPT_RESERVATIONS='True')
         known = {(group, option.dest) for group, options
@@ -170,7 +170,7 @@ class TestPhases(PhasesTestCase):
                 if name not in ('interface', 'username', 'password'):
                     self.assertIn((group, name.replace('-', '_')), known)
 
-    def test_what_others_have_configured_stays(self):
+    def test_values_of_others_stay(self):
         with self.nova_conf.open('a') as conf:
             conf.write('\n[other]\nenabled_filters = x\n')
         text = self.nova_conf.read_text().replace(
@@ -269,7 +269,7 @@ class TestPhases(PhasesTestCase):
         enabled = (self.root / 'enabled_services').read_text().strip()
         self.assertTrue(enabled.endswith(',np-eng,np-api'), enabled)
 
-    def test_what_has_to_be_mended_ends_it(self):
+    def test_a_failed_check_stops_devstack(self):
         self.run_steps(*UP_TO_START)
         status = self.root / 'opt/stack/data/venv/bin/nova-preempt-status'
         for code, ends in ((1, 0), (2, 1)):
@@ -325,7 +325,7 @@ class TestPhases(PhasesTestCase):
                  in (self.root / 'calls').read_text().splitlines()
                  if line.startswith(('mysql', 'openstack', 'pip', 'tox'))])
 
-    def test_unstack_stops_what_is_ours(self):
+    def test_unstack_stops_our_services(self):
         self.run_steps(*STACK)
         self.run_steps('unstack:')
         # DevStack itself stops n-sch.

@@ -73,7 +73,7 @@ class TestParse(testtools.TestCase):
         self.assertEqual({'VCPU': 1, 'MEMORY_MB': 1},
                          parsed.needed(parsed.requests[0]))
 
-    def test_what_an_alias_stands_for_is_there_twice(self):
+    def test_aliases_are_expanded(self):
         parsed = self.parse("""
             hosts:
               - {name: h, vcpus: 1, memory_mb: 1, disk_gb: 1, servers: &s []}

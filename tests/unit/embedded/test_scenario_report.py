@@ -130,7 +130,7 @@ class TestDifferences(testtools.TestCase):
             result, outcome='placed', host='h1', victims=('a',),
             cost_us=60_000_000))
 
-    def test_everything_else(self):
+    def test_each_difference_is_reported(self):
         result = b.outcome(b.choice('h1', 'a', cost_min=1))
         self.assertEqual(
             ['outcome is placed, not no_valid_host as expected',

@@ -44,7 +44,7 @@ class TestDatabases(testtools.TestCase):
         for connection in held:
             connection.close()
 
-    def test_what_is_not_committed_is_lost(self):
+    def test_uncommitted_changes_are_lost(self):
         engine = self.engine('a')
         with engine.begin() as connection:
             connection.execute(sa.text('CREATE TABLE t (x INTEGER)'))
@@ -104,7 +104,7 @@ class TestIdleThreads(testtools.TestCase):
 
 class TestMessages(testtools.TestCase):
 
-    def test_who_sleeps_is_woken(self):
+    def test_a_sleeping_thread_is_woken(self):
         self.useFixture(speedups.Messages())
         exchange = impl_fake.FakeExchange('e')
         target = messaging.Target(topic='t')

@@ -75,7 +75,7 @@ class TestSimulate(unittest.TestCase):
         self.assertIn('asked by user_id=u project_id=p request_id=req-1 '
                       'roles=member', logs.output[0])
 
-    def test_its_reason_is_quoted(self):
+    def test_the_reason_is_quoted(self):
         """Otherwise a reason could forge the requester."""
         with self.assertLogs('nova_preempt.engine.evictions') as logs:
             self.simulate(why='x\n(asked by user_id=root)')

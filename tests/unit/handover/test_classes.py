@@ -34,7 +34,7 @@ class TestLoad(unittest.TestCase):
                              {'nova_preempt.classes.class_registry': None}):
             self.assertIsNone(self.load())
 
-    def test_of_a_file(self):
+    def test_classes_of_a_file(self):
         found = self.load(
             'enabled = true', 'pass_period_s = 120',
             'qos_class = name:gold, importance:1, availability:1',

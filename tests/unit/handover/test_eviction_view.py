@@ -11,7 +11,7 @@ from nova_preempt.handover import eviction_view
 
 class TestBegin(unittest.TestCase):
 
-    def test_who_is_migrated_first(self):
+    def test_servers_that_are_migrated_first(self):
         options = types.SimpleNamespace(
             actions=['migrate', 'delete'], termination_timeout_s=1,
             migrate_timeout_s=1, honored_locks='admin', minimum_runtime_s=0)

@@ -51,8 +51,8 @@ class TestSeveralServers(unittest.TestCase):
         self.assertEqual(0, self.settle())
         self.assertEqual(2 * [(db_decisions.DONE, '')], self.found())
 
-    def test_one_is_lost_and_the_other_can_be_taken_back(self):
-        """Neither server is built: the other must not keep its space."""
+    def test_a_lost_decision_rolls_the_other_back(self):
+        """Neither server is built, so the other must not keep its space."""
         self.decisions.update_decision('d2', 'me', db_decisions.ROLLING_BACK,
                                        new_owner='other')
         with self.assertRaises(db_decisions.LostDecision):

@@ -816,7 +816,7 @@ class TestTerminator(unittest.TestCase):
 
     def meanwhile(self, cloud, when, vm_state='active', task_state=None,
                   host='host1', uuids='ab', locked_by=''):
-        """Somebody else has done something to it by then."""
+        """Change the shown state of servers from some time on."""
         real = cloud.get
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             real(uuid) if self.clock.now < when or uuid not in uuids

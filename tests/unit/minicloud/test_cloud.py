@@ -43,7 +43,7 @@ class TestUp(CloudTestCase):
                 self.up()
         self.assertIsNone(self.layout.load())
 
-    def test_nothing_runs_though_nobody_reads_what_is_said(self):
+    def test_a_failed_start_with_a_closed_output_stops_all(self):
         with (mock.patch.object(cloud, '_require_ports',
                                 side_effect=steps.StepFailed('no')),
               mock.patch.object(cloud, '_stop_all') as stopped,

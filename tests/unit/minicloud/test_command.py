@@ -41,7 +41,7 @@ class TestUp(unittest.TestCase):
         self.up(private=True)
         self.assertEqual(7, self.up(computes=7).computes)
 
-    def test_what_it_cannot_become(self):
+    def test_settings_that_cannot_be_changed(self):
         self.up(private=True)
         with self.assertRaisesRegex(
                 steps.StepFailed, '--port-base 1, but its ports begin at '

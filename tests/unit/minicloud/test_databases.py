@@ -71,7 +71,7 @@ class TestConnections(unittest.TestCase):
         databases.drop(server, ['minicloud_1_nova'])
         self.assertEqual(151, server.max_connections)
 
-    def test_what_somebody_else_has_set_stays(self):
+    def test_a_value_set_by_others_stays(self):
         server = Server(151)
         self.create(server, 'minicloud_1_nova')
         server.max_connections = 2000

@@ -29,13 +29,13 @@ class TestHypervisor(unittest.TestCase):
         self.driver = hypervisor.Hypervisor(None)
         self.driver.init_host('compute1')
 
-    def test_its_identity_is_that_of_the_node(self):
+    def test_the_identity_is_that_of_the_node(self):
         self.assertEqual({NODE: 'compute1'},
                          self.driver.get_nodenames_by_uuid())
         self.assertEqual(
             NODE, self.driver.get_available_resource('compute1')['uuid'])
 
-    def test_its_servers_have_run_on(self):
+    def test_servers_run_on_after_a_restart(self):
         self.assertEqual([SERVER.uuid], self.driver.list_instance_uuids())
         self.assertEqual(power_state.RUNNING,
                          self.driver.get_info(SERVER).state)

@@ -27,11 +27,11 @@ class TestInvariantWatch(unittest.TestCase):
     def test_nothing_is_wrong(self):
         self.assertEqual((1, 0, []), self.watched(0))
 
-    def test_what_may_be_under_load(self):
+    def test_problems_allowed_under_load(self):
         self.assertEqual((1, 0, []), self.watched(
             1, 'open_decision', 'server_without_allocation'))
 
-    def test_what_must_never_be(self):
+    def test_problems_never_allowed(self):
         self.assertEqual(
             (1, 0, ['over_capacity: over_capacity of u']),
             self.watched(1, 'open_decision', 'over_capacity'))
@@ -45,7 +45,7 @@ class TestInvariantWatch(unittest.TestCase):
             invariant_watch.InvariantWatch('verify').look()
         self.assertEqual('verify --json', run.call_args.args[0])
 
-    def test_it_looks_until_it_is_stopped(self):
+    def test_the_watch_runs_until_it_is_stopped(self):
         watch = invariant_watch.InvariantWatch('true #')
         with mock.patch.object(invariant_watch, 'PAUSE_S', 0.01):
             watch.start()
@@ -54,6 +54,6 @@ class TestInvariantWatch(unittest.TestCase):
             watch.stop()
         self.assertFalse(watch.is_alive())
 
-    def test_kinds_are_those_of_verify(self):
+    def test_kinds_exist_in_verify(self):
         self.assertLessEqual(invariant_watch.ALWAYS,
                              set(verify_consistency.KINDS))

@@ -25,7 +25,7 @@ class TestCloudUp(unittest.TestCase):
              *variables], cwd=TOP, env=env, check=True, text=True,
             capture_output=True).stdout
 
-    def test_what_the_guide_wants_is_installed(self):
+    def test_extras_of_the_guide_are_installed(self):
         (extras,) = re.findall(r"--editable '\.\[(.*)\]'", self.commands())
         # Those of numpy, scipy, matplotlib and the commands.
         self.assertLessEqual({'batch', 'classes', 'client', 'report',

@@ -24,5 +24,5 @@ class TestReport(unittest.TestCase):
             'min, at most 103.0 MB, +60.0, then +0.0 MB an hour',
             ' '.join(line.split()))
 
-    def test_nothing_is_said_of_who_was_not_there_for_long(self):
+    def test_processes_that_ran_shortly_are_omitted(self):
         self.assertEqual([], self.report(90, 95, 99, 100, 101, 102))

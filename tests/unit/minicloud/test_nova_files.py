@@ -45,7 +45,7 @@ class TestNovaFiles(unittest.TestCase):
                       conf['filter_scheduler']['enabled_filters'])
         self.assertEqual('true', conf['reservation']['enabled'])
 
-    def test_what_the_plugin_of_devstack_writes_is_the_same(self):
+    def test_the_plugin_of_devstack_writes_the_same(self):
         nova_files.write(self.layout)
         ours = self._read('nova.conf')
         layout = dataclasses.replace(
@@ -110,7 +110,7 @@ class TestNovaFiles(unittest.TestCase):
                           f'{self.layout.etc}/nova/{name}.conf', command)
             self.assertIn(name, self.layout.own_ports())
 
-    def test_what_is_tried_stays(self):
+    def test_extra_options_stay(self):
         nova_files.write(self.layout)
         nova_files.extra(self.layout).write_text('[energy]\n')
         nova_files.write(self.layout)

@@ -47,8 +47,8 @@ class TestInstall(unittest.TestCase):
             ['update', 'install --yes --no-install-recommends rabbit'],
             self.install('rabbit'))
 
-    def test_a_machine_that_reaches_nobody(self):
-        """It may have what is needed."""
+    def test_a_machine_without_network(self):
+        """It may have the packages."""
         self.assertEqual(2, len(self.install('rabbit', update=100)))
 
     def test_a_package_that_is_not_there(self):
@@ -57,7 +57,7 @@ class TestInstall(unittest.TestCase):
         self.assertIn('Unable to locate package moon',
                       caught.exception.tail())
 
-    def test_who_may_not_install(self):
+    def test_a_user_who_may_not_install(self):
         with (mock.patch('os.geteuid', return_value=1000),
               self.assertRaisesRegex(steps.StepFailed, 'as root: apt-get')):
             self.install('rabbit')

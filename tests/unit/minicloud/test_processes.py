@@ -34,14 +34,14 @@ class TestProcesses(unittest.TestCase):
         self.addCleanup(_reap, process)
         return process
 
-    def test_it_is_found_again(self):
+    def test_a_process_is_found_again(self):
         process = self._start()
         self.assertEqual(process, self.records.find('one'))
         self.assertEqual(['one'], self.records.names())
         self.assertEqual('running', process.state())
 
-    def test_one_that_cannot_be_recorded_does_not_run(self):
-        """Nobody would find it again."""
+    def test_a_process_that_cannot_be_recorded_is_ended(self):
+        """It could not be found again."""
         started = []
         popen = subprocess.Popen
 
@@ -57,7 +57,7 @@ class TestProcesses(unittest.TestCase):
             self._start()
         self.assertEqual(-signal.SIGKILL, started[0].wait(WAIT_S))
 
-    def test_it_stands_still_and_goes_on(self):
+    def test_a_process_stops_and_continues(self):
         process = self._start()
         process.signal(signal.SIGSTOP)
         self._wait_for('frozen', process)
@@ -87,7 +87,7 @@ class TestProcesses(unittest.TestCase):
         earlier.kill()
         self.assertEqual('running', process.state())
 
-    def test_its_log_has_what_it_says(self):
+    def test_the_log_has_the_output(self):
         process = self._start((sys.executable, '-c', 'print("hello")'))
         self._wait_for('gone', process)
         self.assertEqual('hello\n', (self.directory / 'log').read_text())

@@ -21,7 +21,7 @@ class TestService(unittest.TestCase):
         self.path = pathlib.Path(self.enterContext(
             tempfile.TemporaryDirectory())) / 'constants.json'
 
-    def test_it_is_started_with_constants(self):
+    def test_constants_are_set(self):
         self.enterContext(mock.patch.object(power_steps, 'BOOTS',
                                             power_steps.BOOTS))
         self.path.write_text(json.dumps({'core.energy.power_steps.BOOTS': 7}))
@@ -37,6 +37,6 @@ class TestService(unittest.TestCase):
         self.assertEqual(3, service.main())
         self.assertEqual([(7, ['nova-preempt-engine', '--x=y'])], found)
 
-    def test_one_that_does_not_exist(self):
+    def test_an_unknown_constant(self):
         self.path.write_text(json.dumps({'core.energy.power_steps.BOOT': 7}))
         self.assertRaises(AttributeError, service.set_constants, self.path)

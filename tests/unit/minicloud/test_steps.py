@@ -25,7 +25,7 @@ class TestSteps(unittest.TestCase):
             raise steps.StepFailed('no', log)
         return steps.Step(name, fail)
 
-    def test_what_is_needed_comes_first(self):
+    def test_requirements_come_first(self):
         steps.run([self._step('c', 'b', 'a'), self._step('b', 'a'),
                    self._step('a')], self.said.append)
         self.assertEqual(['a', 'b', 'c'], self.taken)
@@ -55,7 +55,7 @@ class TestSteps(unittest.TestCase):
                              caught.exception.tail().splitlines())
         self.assertIn('sh exits with 3', str(caught.exception))
 
-    def test_what_a_command_waits_for_in_vain(self):
+    def test_a_check_that_fails_while_a_command_runs(self):
         def check():
             raise steps.StepFailed('a service has ended')
 

@@ -19,7 +19,7 @@ class TestStubNetwork(unittest.TestCase):
                 self.assertEqual(
                     (status, body), stub_network.find(method, path, 'host'))
 
-    def test_what_it_has_not_is_not_found(self):
+    def test_other_resources_are_not_found(self):
         for method, path in (('GET', '/v2.0/ports/one'),
                              ('POST', '/v2.0/ports'), ('GET', '/v1/ports')):
             with self.subTest(path=path):

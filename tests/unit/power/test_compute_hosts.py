@@ -71,7 +71,7 @@ class TestCells(unittest.TestCase):
             host=f'h {cell.uuid}', hypervisor_hostname=f'host of {cell.uuid}',
             uuid='p', vcpus=1, vcpus_used=0, running_vms=None)]
 
-    def test_all(self):
+    def test_hosts_of_all_cells(self):
         found = self.hosts.read()
         self.assertEqual(
             {'host of one': ('h one', 'one', frozenset()),
@@ -81,7 +81,7 @@ class TestCells(unittest.TestCase):
         del self.cells['one']
         self.assertEqual({'host of two'}, self.hosts.read().keys())
 
-    def test_one_that_hangs_holds_nobody_up(self):
+    def test_a_cell_that_hangs_does_not_delay_others(self):
         self.hosts.read()
         self.hanging.add('one')
         self.now += 60
@@ -96,7 +96,7 @@ class TestCells(unittest.TestCase):
             run()
         self.assertEqual(2, len(self.hosts.read()))
 
-    def test_without_one_that_is_away_only_where_that_is_said(self):
+    def test_an_unreadable_cell_is_omitted_on_request_only(self):
         self.away.add('one')
         self.assertRaises(compute_hosts.CellsUnreadable, self.hosts.read)
         self.assertEqual({'host of two'},

@@ -36,19 +36,19 @@ class TestWaiter(WaitingTestCase):
     def shut_down(self, ask, state):
         self.waiter.switch('a', lambda: not state, ask, 300, 'shut down')
 
-    def test_of_one_that_shuts_down(self):
+    def test_a_host_that_shuts_down(self):
         state = {'on'}
         self.waiting.at = {1100: state.clear}
         self.shut_down(lambda: None, state)
         self.assertAlmostEqual(1100, self.waiting.now_s, delta=2)
 
-    def test_of_one_that_does_not(self):
+    def test_a_host_that_does_not_shut_down(self):
         exc = self.assertRaises(power_errors.PowerError, self.shut_down,
                                 lambda: None, {'on'})
         self.assertEqual('host a: not shut down within 300 s', str(exc))
         self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
 
-    def test_of_one_that_is_off(self):
+    def test_a_host_that_is_off(self):
         self.shut_down(self.fail, set())
         self.assertEqual(1000, self.waiting.now_s)
 
@@ -135,7 +135,7 @@ class TestCommand(CommandTestCase):
         self.set(command_status='test {host}')
         self.fails(self.driver.is_on, 'may not be put into', host='-e')
 
-    def test_one_that_hangs_is_ended_with_what_it_started(self):
+    def test_a_hanging_command_is_killed_with_its_children(self):
         path = self.directory / 'fifo'
         os.mkfifo(path)
         end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -264,7 +264,7 @@ class TestIronic(WaitingTestCase):
         self.fails(self.driver.power_on, 'not free in Ironic within 60 s',
                    'locked')
 
-    def test_one_that_cannot_be_asked_to_shut_down(self):
+    def test_a_node_without_soft_power_off(self):
         self.driver.power_on('a')
         self.node.refusals = [(400, b'soft power off is not supported')]
         base.power_off(self.driver, 'a')
@@ -292,7 +292,7 @@ class TestIronic(WaitingTestCase):
         self.fails(self.driver.is_on, '2 nodes', host='d')
         self.fails(self.driver.is_on, '0 nodes', host='e')
 
-    def test_a_node_that_was_enrolled_anew(self):
+    def test_a_node_that_was_enrolled_again(self):
         self.driver.power_on('a')
         renewed = Node('a')
         self.node.answers = renewed.answers

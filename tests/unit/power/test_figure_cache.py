@@ -58,7 +58,7 @@ class TestRefresh(TableTestCase):
         super().setUp()
         self.table = figure_cache.of(self.conf)
 
-    def test_of_nothing(self):
+    def test_no_figures(self):
         self.assertEqual({}, self.table.all())
         self.table.refresh()
         self.assertEqual({}, self.table.all())
@@ -66,7 +66,7 @@ class TestRefresh(TableTestCase):
         self.assertIsNone(self.table.efficiencies().get('a'))
         self.assertEqual('', self.log.output)
 
-    def test_what_was_measured(self):
+    def test_measured_figures(self):
         self.measure('a', 1e12, 250.0, 100.0)
         self.measure('b', None, 250.0, None)
         self.table.refresh()
@@ -79,7 +79,7 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.assertEqual(['b'], list(self.table.all()))
 
-    def test_what_is_written_wins(self):
+    def test_the_file_overrides_measured_figures(self):
         self.measure('a', 1e12, 250.0, 100.0)
         self.write('a: {watts: 500}\nb: {flops: 8, watts: 2}')
         self.table.refresh()
@@ -120,7 +120,7 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.assertEqual(2.0, self.table.efficiencies().get('a'))
 
-    def test_a_bad_file_leaves_what_is_known(self):
+    def test_an_invalid_file_keeps_the_last_figures(self):
         self.write('a: {flops: 8, watts: 2}')
         self.table.refresh()
         self.write('a: {flops: 8, watts: none}')
@@ -151,7 +151,7 @@ class TestRefresh(TableTestCase):
         self.assertEqual(['a', 'b'], sorted(self.table.all()))
         self.assertEqual(1, self.log.output.count('Cannot read'))
 
-    def test_what_nobody_expects_does_not_end_it(self):
+    def test_unexpected_errors_do_not_end_the_refresh(self):
         self.write('a: {flops: 8, watts: 2}')
         broken = figure_cache.FigureCache(self.conf.energy, lambda: 1 / 0)
         broken.refresh()
@@ -176,7 +176,7 @@ class TestThread(TableTestCase):
         self.measure('a', 6.0, 2.0, None)
         self.wait_for(lambda: kept.efficiencies().get('a') == 3.0)
 
-    def test_nobody_waits_for_a_database_that_hangs(self):
+    def test_readers_do_not_wait_for_the_database(self):
         self.measure('a', 6.0, 2.0, None)
         release = threading.Event()
         kept = figure_cache.FigureCache(self.conf.energy,

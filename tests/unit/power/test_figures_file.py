@@ -39,10 +39,10 @@ class TestFigures(testtools.TestCase):
             'node3': efficiency_ranking.Figures(idle_watts=0.0),
             'node4': efficiency_ranking.Figures()}, found)
 
-    def test_of_nothing(self):
+    def test_an_empty_file(self):
         self.assertEqual({}, self.load(''))
 
-    def test_what_is_wrong_of_a_number(self):
+    def test_invalid_numbers(self):
         for text, expected in (
                 ('watts: 350W', "watts: '350W' is not a number"),
                 ('watts: .nan', 'watts: nan is not a number'),
@@ -69,7 +69,7 @@ class TestFigures(testtools.TestCase):
             "host b: flops: 'many' is not a number",
             'b: {flops: many}\na: {watts: 0}')
 
-    def test_what_is_wrong_of_the_form(self):
+    def test_invalid_formats(self):
         for text in ('[a, b]', 'a: 7', 'a: {wats: 7}', 'a: [', '7: {}'):
             exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                     text)

@@ -77,7 +77,7 @@ class TestRuns(base.PowerTestCase):
 
 
 class Source:
-    """Has a new reading each time, from a clock that it turns."""
+    """Source with a new reading each time."""
 
     def __init__(self, *watts):
         self.watts = list(watts)
@@ -108,7 +108,7 @@ class TestMeter(base.PowerTestCase):
     def test_mean(self):
         self.assertEqual(300, self.read(Source(100, 200, 600)))
 
-    def test_nobody_tells(self):
+    def test_no_source_has_a_reading(self):
         self.assertIsNone(self.read(Source()))
 
     def test_the_first_seconds_do_not_count(self):

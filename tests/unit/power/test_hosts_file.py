@@ -22,7 +22,7 @@ class TestFile(base.PowerTestCase):
     def load(self, content):
         return power_hosts.HostsFile(self.write('hosts.yaml', content))
 
-    def test_what_belongs_to_a_host(self):
+    def test_settings_of_a_host(self):
         hosts = self.load("""
 node1:
   driver: command
@@ -40,7 +40,7 @@ node2: {}
             self.assertEqual('redfish', hosts.driver(name, 'redfish'))
             self.assertEqual({}, hosts.section(name, 'command'))
 
-    def test_what_yaml_1_1_takes_for_something_else(self):
+    def test_values_that_yaml_1_1_would_convert(self):
         hosts = self.load("""
 off:
   command:
@@ -57,7 +57,7 @@ off:
             self.assertEqual(
                 {'a': value}, hosts_file.load_document(f'a: {text}'), text)
 
-    def test_none_and_empty(self):
+    def test_no_file_and_an_empty_file(self):
         for hosts in (power_hosts.HostsFile(), self.load('')):
             self.assertEqual({}, hosts.section('a', 'redfish'))
 
@@ -116,7 +116,7 @@ off:
                                 'ipmitool -P "hush', 'n1')
         self.assertNotIn('hush', str(exc))
 
-    def test_passwords_stay_out_of_what_is_no_yaml(self):
+    def test_passwords_stay_out_of_yaml_errors(self):
         for value in ('hush: x: y', '"hush', '*hush', '!hush', "!hu'hush",
                       '&hush &hush x', '%hush', '"\\hush"', '[hush', '@hush',
                       '`hush', '{hush: [}', '|hush', "'hush' hush",
@@ -175,7 +175,7 @@ class TestTemplates(base.PowerTestCase):
                                     power_hosts.expand, text, name)
             self.assertNotIn('hush', str(exc))
 
-    def test_names_that_would_be_something_else(self):
+    def test_unsafe_names(self):
         for name in ('-oProxyCommand=x', 'a b', 'a/b', 'a@b', 'a;b', '', '$a',
                      'a\n'):
             self.assertRaises(power_errors.HostsFileError, power_hosts.expand,

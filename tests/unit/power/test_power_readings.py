@@ -61,7 +61,7 @@ class TestPlausibility(base.PowerTestCase):
         strategies.one_of(strategies.floats(), strategies.integers(),
                           strategies.none(), strategies.text()),
         strategies.integers(-10 ** 6, 10 ** 6))
-    def test_what_passes_is_a_number_in_range_and_recent(self, watts, age_s):
+    def test_accepted_readings_are_plausible_and_recent(self, watts, age_s):
         passes = find_fault(watts, age_s) is None
         is_good = (isinstance(watts, (int, float))
                    and 0 <= watts <= MAX_WATTS
@@ -78,7 +78,7 @@ class TestPlausibility(base.PowerTestCase):
 
 
 class Source:
-    """Says what it is told, or fails."""
+    """Source that returns given readings, or fails."""
 
     def __init__(self, watts):
         self.watts = watts
@@ -105,7 +105,7 @@ class TestChain(base.PowerTestCase):
         return {host: reading.watts
                 for host, reading in chain.read(hosts).items()}
 
-    def test_the_next_is_asked_for_what_is_missing(self):
+    def test_the_next_source_is_asked_for_missing_hosts(self):
         first = Source({'a': 1, 'b': -1, 'x': 9})
         second = Source({'a': 2, 'b': 2, 'c': 2})
         third = Source({'a': 3})
@@ -217,7 +217,7 @@ class TestConfigured(base.PowerTestCase):
         self.assertEqual({}, power_readings.Readings(self.conf).read(['a']))
         self.assertIn('[energy]static_file is not set', self.logger.output)
 
-    def test_what_it_needs_is_not_installed(self):
+    def test_a_missing_library(self):
         name = 'nova_preempt.power.drivers.redfish_power'
         with mock.patch.dict(sys.modules, {'sushy': None}):
             sys.modules.pop(name, None)

@@ -22,7 +22,7 @@ class TestPower(world.WorldTestCase):
     def names(self, power):
         return [name for name, _work in power.works]
 
-    def test_what_is_wanted(self):
+    def test_parts_that_are_configured(self):
         self.set(enabled=False)
         power = self.make()
         self.assertEqual(([], []), (self.names(power), power.endpoints))
@@ -51,7 +51,7 @@ class TestPower(world.WorldTestCase):
         self.set(enabled=False)
         self.assertEqual({}, self.make().asleep())
 
-    def test_hosts_that_nobody_wakes(self):
+    def test_hosts_that_are_not_woken(self):
         for name in ('a', 'b'):
             energy_store.set_power(
                 self.db, name, power_steps.ASLEEP, base.NOW.replace(

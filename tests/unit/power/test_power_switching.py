@@ -86,7 +86,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertIn('could not be powered off', self.power().reason)
         self.assertFalse(self.world.hosts['a'].disabled)
 
-    def test_it_is_closed_for_a_time_before_it_is_powered_off(self):
+    def test_a_host_is_disabled_for_a_time_before_it_sleeps(self):
         self.switcher.put_to_sleep('a', 'why')
         self.go(0, 100)
         self.assertEqual('emptying', self.power().state)
@@ -215,7 +215,7 @@ class TestSwitcher(world.WorldTestCase):
         # Nobody is told the same again and again.
         self.assertEqual(1, self.logger.output.count('remains sleeping'))
 
-    def test_one_that_does_not_shut_down_is_switched_off(self):
+    def test_a_host_that_does_not_shut_down_is_switched_off(self):
         self.world.stubborn = {'a'}
         self.sleep()
         self.assertEqual([('disable', 'a'), ('off', 'a'), ('cut', 'a')],
@@ -299,7 +299,7 @@ class TestSwitcher(world.WorldTestCase):
         self.go(60, 60, 60)
         self.assertEqual('on', self.power().state)
 
-    def test_one_that_nobody_touches_is_not_looked_at(self):
+    def test_an_unchanged_host_is_not_read(self):
         self.sleep()
         for _ in range(3):
             self.world.looks = []
@@ -391,7 +391,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual('on', self.power().state)
         self.assertTrue(self.world.on['a'])
 
-    def test_somebody_powers_it_on(self):
+    def test_a_host_powered_on_by_others(self):
         self.sleep()
         self.go(10)
         self.world.on['a'] = True

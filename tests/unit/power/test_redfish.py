@@ -100,7 +100,7 @@ class TestEmulator(base.PowerTestCase):
         self.assertNotEqual([], waits)
         self.assertEqual('Off', self.emulator.state('a'))
 
-    def test_which_system_is_not_told(self):
+    def test_an_ambiguous_system(self):
         exc = self.assertRaises(power_errors.PowerError, self.driver.is_on,
                                 'c')
         self.assertIn('System count is not exactly one', str(exc))
@@ -112,7 +112,7 @@ class TestEmulator(base.PowerTestCase):
         base.power_off(drivers, 'b')
         self.assertEqual('Off', self.emulator.state('b'))
 
-    def test_it_tells_no_watts(self):
+    def test_a_controller_without_watts(self):
         source = redfish_source.Redfish(self.conf, self.conf.energy)
         exc = self.assertRaises(power_errors.SourceError, source.read,
                                 ['a', 'b'])
@@ -170,7 +170,7 @@ class TestDriver(ControllerTestCase):
         self.assertEqual(['GracefulShutdown', 'ForceOff'], self.resets)
         self.assertGreaterEqual(self.waiting.now_s, 1300)
 
-    def test_one_that_does_not_is_on_until_it_is_switched_off(self):
+    def test_a_host_is_on_until_it_is_switched_off(self):
         exc = self.assertRaises(power_errors.PowerError, self.driver.shut_down,
                                 'a')
         self.assertEqual('host a: not shut down within 300 s', str(exc))
@@ -179,27 +179,27 @@ class TestDriver(ControllerTestCase):
         self.assertEqual('ForceOff', self.resets[-1])
         self.assertFalse(self.driver.is_on('a'))
 
-    def test_one_that_is_off_is_left_alone(self):
+    def test_a_host_that_is_off_is_left_alone(self):
         self.system['PowerState'] = 'Off'
         self.driver.switch_off('a')
         base.power_off(self.driver, 'a')
         self.assertEqual([], self.resets)
 
-    def test_one_that_cannot_be_asked(self):
+    def test_a_system_without_graceful_shutdown(self):
         self.system['Actions']['#ComputerSystem.Reset'][
             'ResetType@Redfish.AllowableValues'] = ['On', 'ForceOff']
         base.power_off(self.driver, 'a')
         self.assertEqual(['ForceOff'], self.resets)
         self.assertEqual(1000, self.waiting.now_s)
 
-    def test_one_that_never_comes_on(self):
+    def test_a_host_that_never_comes_on(self):
         self.system['PowerState'] = 'Off'
         exc = self.assertRaises(power_errors.PowerError, self.driver.power_on,
                                 'a')
         self.assertEqual('host a: not on within 60 s', str(exc))
         self.assertEqual(['On'], self.resets)
 
-    def test_one_that_is_powering_off_is_switched_on_after_it(self):
+    def test_a_host_that_is_powering_off_is_switched_on_later(self):
         self.system['PowerState'] = 'PoweringOff'
         self.assertTrue(self.driver.is_on('a'))
         self.waiting.at = {

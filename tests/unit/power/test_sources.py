@@ -77,7 +77,7 @@ class SourceTestCase(base.PowerTestCase):
 class Faults:
     """Tests of each source with a failing server."""
 
-    def test_nobody_listens(self):
+    def test_refused_connections(self):
         self.set_url(self.nobody())
         self.fails('Unable to establish connection')
 
@@ -173,7 +173,7 @@ class TestPrometheus(Faults, SourceTestCase):
             {'a': (217.5, base.NOW), 'b': (90.0, base.NOW),
              'c': (3.0, base.NOW)}, self.read('a', 'b', 'c', 'd', 'e'))
 
-    def test_what_is_asked(self):
+    def test_the_query(self):
         self.set(prometheus_host_label='node_name', prometheus_query='kepler')
         self.vector(('a', '1'), label='node_name')
         self.assertEqual(['a'], list(self.read('a')))
@@ -246,12 +246,12 @@ class TestGnocchi(Faults, SourceTestCase):
             {'a': (210.0, base.NOW - datetime.timedelta(minutes=3)),
              'b': (90.0, base.NOW)}, self.read('a', 'b', 'c'))
 
-    def test_of_equal_periods_the_shortest(self):
+    def test_the_shortest_of_equal_periods(self):
         self.groups(a=[['2026-11-20T11:55:00+00:00', 300.0, 190.0],
                        ['2026-11-20T11:55:00+00:00', 60.0, 200.0]])
         self.assertEqual(200.0, self.read('a')['a'][0])
 
-    def test_what_is_asked(self):
+    def test_the_request(self):
         self.groups()
         self.assertEqual({}, self.read('b', 'a'))
         request, = self.site.requests

@@ -138,7 +138,7 @@ class TestBlazar(unittest.TestCase):
         self.server.answers['/v1/leases'] = {'leases': []}
         self.assertEqual([], service.fetch())
 
-    def test_raises_what_goes_wrong(self):
+    def test_errors_are_raised(self):
         service = self.service()
         del self.server.answers['/v1/os-hosts']
         self.assertRaises(Exception, service.fetch)  # noqa: B017 (any)

@@ -461,8 +461,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
                          self.cloud.asked)
 
-    def test_a_restarted_engine_confirms_moves_of_unreadable_hosts(
-            self):
+    def test_a_restarted_engine_confirms_moves_of_unreadable_hosts(self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped', takes_s=60)
         self.reserve('h1', start_s=LEAD_S)
@@ -528,7 +527,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         normal=st.lists(st.integers(0, LEAD_S - 30), max_size=3),
         restarts=st.lists(st.integers(1, 1800), max_size=3))
     def test_hosts_are_empty_at_the_start(self, servers, normal, restarts):
-        """Whatever notice servers have, and whenever the engine restarts.
+        """For any notices, and restarts of the engine.
 
         :param servers: [(notice_s, how long the end takes then)]
         :param normal: how long moves take

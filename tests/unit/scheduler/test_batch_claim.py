@@ -9,7 +9,7 @@ from nova_preempt.scheduler import batch_claim
 
 
 class Placement:
-    """Has what was posted, unless it is to do something else."""
+    """Placement that stores allocations, or fails as told."""
 
     def __init__(self):
         self.held = {}
@@ -120,7 +120,7 @@ class TestBatchClaim(unittest.TestCase):
         self.check_held(found)
 
     def test_refused(self):
-        """Somebody else has got the last room on a host."""
+        """Another request has used the last space on a host."""
         self.placement.answer = placement_api.Conflict('full')
         self.full = {'b'}
         found = self.schedule()
@@ -129,7 +129,7 @@ class TestBatchClaim(unittest.TestCase):
                          (self.placement.posts, self.claims))
         self.check_held(found)
 
-    def test_nobody_knows(self):
+    def test_an_unknown_result_is_rolled_back(self):
         self.placement.answer = placement_api.PlacementError('timeout')
         for self.placement.arrives in (False, True):
             self.placement.held.clear()
@@ -139,7 +139,7 @@ class TestBatchClaim(unittest.TestCase):
             self.assertEqual({'1': 'b', '2': 'a', '3': 'a'}, found)
             self.check_held(found)
 
-    def test_nobody_knows_and_it_stays_away(self):
+    def test_an_unknown_result_without_a_roll_back(self):
         """Nothing is claimed twice."""
         self.placement.answer = placement_api.PlacementError('timeout')
         self.placement.arrives = self.placement.is_away = True
@@ -169,7 +169,7 @@ class TestBatchClaim(unittest.TestCase):
         self.assertRaises(RuntimeError, self.schedule, RuntimeError())
         self.assertEqual({}, self.placement.held)
 
-    def test_nobody_ends(self):
+    def test_no_server_is_evicted(self):
         self.every = [state('c'), state('b', victims=['v']), state('a')]
         found = self.schedule()
         self.assertEqual({'1': 'a', '2': 'a', '3': 'c'}, found)

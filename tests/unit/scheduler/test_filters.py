@@ -59,7 +59,7 @@ class TestFilters(unittest.TestCase):
         self.assertEqual(['other'], self.passed(self.spec('anti-affinity')))
         self.assertEqual({sentinel.a, sentinel.b}, set(self.host.instances))
 
-    def test_as_many_as_the_group_allows(self):
+    def test_max_server_per_host(self):
         self.assertEqual(['host1', 'other'], self.passed(
             self.spec('anti-affinity', max_server_per_host=2)))
 
@@ -77,20 +77,20 @@ class TestFilters(unittest.TestCase):
         self.assertEqual(['host1', 'other'], self.passed(
             self.spec('anti-affinity', uuid=FIRST)))
 
-    def test_nor_one_that_is_over(self):
+    def test_claims_of_closed_decisions_do_not_count(self):
         for status in (decisions.DONE, decisions.ROLLING_BACK):
             self.claims = [db.Decision('d', FIRST, host='host1',
                                        status=status)]
             self.assertEqual(['host1', 'other'],
                              self.passed(self.spec('anti-affinity')))
 
-    def test_one_that_its_compute_service_has_not_claimed_yet(self):
+    def test_a_placed_member_without_host_counts(self):
         self.claims = []
         self.placed = {FIRST: 'host1', sentinel.stranger: 'other'}
         self.assertEqual(['other'], self.passed(self.spec('anti-affinity')))
         self.assertEqual(['host1'], self.passed(self.spec('affinity')))
 
-    def test_who_is_in_no_group_asks_nothing(self):
+    def test_a_request_without_group_reads_nothing(self):
         spec = self.spec('anti-affinity')
         spec.instance_group = None
         self.assertEqual(['host1', 'other'], self.passed(spec))

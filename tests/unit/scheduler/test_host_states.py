@@ -79,7 +79,7 @@ class TestWithout(unittest.TestCase):
         self.assertEqual(('host1', 'host1', 'provider', 'cell'), (
             left.host, left.nodename, left.uuid, left.cell_uuid))
 
-    def test_nobody(self):
+    def test_without_no_servers(self):
         state = host()
         left = host_states.without(state, [])
         self.assertIsNot(state, left)
@@ -154,7 +154,7 @@ class TestNUMA(unittest.TestCase):
         self.assertIsNone(left.numa_topology)
         self.assertEqual(2, left.num_instances)
 
-    def test_what_the_host_has_not_pinned_is_not_promised(self):
+    def test_cpus_that_the_host_has_not_pinned_are_not_freed(self):
         """The host's record may be older than the server's."""
         with self.assertLogs(host_states.LOG.logger, 'DEBUG') as logs:
             left = host_states.without(self.state, [

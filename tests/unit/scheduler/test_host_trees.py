@@ -77,7 +77,7 @@ class TestDevices(unittest.TestCase):
         self.assertTrue(all(found.values()))
         self.assertEqual([500] * 5, [len(each) for each in self.reads])
 
-    def test_who_is_gone_frees_nothing(self):
+    def test_a_deleted_server_frees_no_devices(self):
         self.gone.add('b')
         found = self.trees.devices([server('a'), server('b')])
         self.assertEqual((2, []), (len(found['a']), found['b']))
@@ -92,7 +92,7 @@ class TestDevices(unittest.TestCase):
                 self.assertEqual({number: []}, self.trees.devices(
                     [server(number)]))
 
-    def test_who_asks_for_none(self):
+    def test_a_request_without_devices(self):
         self.spec.pci_requests.requests = []
         self.assertEqual({}, self.trees.devices([server('a')]))
         self.assertEqual([], self.reads)

@@ -17,7 +17,7 @@ CONF = nova.conf.CONF
 
 
 class FixedTable:
-    """Knows what it is told, and reads nothing."""
+    """Table with given figures."""
 
     def __init__(self, figures):
         self._figures = figures
@@ -69,7 +69,7 @@ class TestEfficiency(WeigherTestCase):
         self.assertEqual(['c', 'b', 'a'], self.order(
             weigher, host('a'), host('b'), host('c')))
 
-    def test_measured_watts_go_before_those_of_the_benchmark(self):
+    def test_measured_watts_override_those_of_the_benchmark(self):
         weigher = self.weigher(a=Figures(100, 50, 10), b=Figures(90, 50, 10))
         idle = host('a'), host('b')
         self.assertEqual(['a', 'b'], self.order(weigher, *idle))
@@ -91,7 +91,7 @@ class TestEfficiency(WeigherTestCase):
         self.assertEqual(['c', 'a', 'b'], self.order(
             weigher, host('a'), host('b'), host('c')))
 
-    def test_without_figures_the_weights_are_those_without_it(self):
+    def test_no_effect_without_figures(self):
         rng = random.Random(7)
         hosts = [host(f'{number}', free_ram_mb=rng.randrange(9),
                       vcpus_used=rng.randrange(8)) for number in range(50)]
@@ -108,7 +108,7 @@ class TestEfficiency(WeigherTestCase):
                     for weighers in (others, [*others, self.weigher()]))
                 self.assertEqual(without, beside)
 
-    def test_who_has_nothing_to_say_costs_nothing(self):
+    def test_a_weigher_without_figures_takes_no_time(self):
         """Nova looks at each host for each weight, and at none for none."""
         same = self.weigher(a=Figures(1, 1), b=Figures(2, 2))
         for ranking in ('efficiency', 'marginal'):
@@ -137,7 +137,7 @@ class TestEfficiency(WeigherTestCase):
         self.assertEqual(['a', 'b'], self.order(
             weigher, host('a'), host('b', aggregates=[aggregate])))
 
-    def test_it_sees_to_its_thread(self):
+    def test_the_thread_is_started(self):
         weigher = self.weigher()
         self.order(weigher, host('a'), host('b'))
         self.assertEqual(1, weigher.figures.starts)
@@ -163,7 +163,7 @@ class TestMarginal(WeigherTestCase):
             weigher, host('a', cpu_allocation_ratio=2.0),
             host('b', num_instances=1, cpu_allocation_ratio=2.0)))
 
-    def test_a_running_host_before_an_idle_one_that_is_more_efficient(self):
+    def test_a_used_host_before_a_more_efficient_idle_one(self):
         weigher = self.weigher(a=Figures(1000, 200, 100),
                                b=Figures(100, 300, 150))
         hosts = host('a'), host('b', num_instances=3)
@@ -178,7 +178,7 @@ class TestMarginal(WeigherTestCase):
         self.assertEqual([-180, -75], self.weights(
             weigher, host('a'), host('b', num_instances=1, vcpus_used=4)))
 
-    def test_what_is_not_known(self):
+    def test_unknown_figures(self):
         weigher = self.weigher(a=Figures(None, 300, 100),
                                b=Figures(None, 200, 100),
                                c=Figures(9, 100), d=Figures(9, 100, 50))

@@ -39,7 +39,7 @@ class TestRefuseOnFailure(unittest.TestCase):
                 'scheduled: a service that it needs did not answer as it '
                 'should; try again later.', str(caught.exception))
 
-    def test_others_stay_as_they_are(self):
+    def test_other_exceptions_are_unchanged(self):
         for error in (exception.NoValidHost(reason='mine'), ValueError('v')):
             self.assertRaisesRegex(type(error), str(error), self.fail(error))
 

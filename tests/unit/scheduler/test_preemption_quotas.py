@@ -102,7 +102,7 @@ class QuotasTestCase(unittest.TestCase):
 
 class TestOptions(QuotasTestCase):
 
-    def test_by_default_nobody_is_asked(self):
+    def test_by_default_nothing_is_read(self):
         quota = preemption_quotas.Quotas(self.conf.preemption_quota, None,
                                          None)
         self.ask(quota, 'a', vcpus=1000)
@@ -137,7 +137,7 @@ class TestOptions(QuotasTestCase):
     def test_normal_is_left_alone(self):
         self.ask(self.make(normal_servers=0), 'a', preemptible=False)
 
-    def test_of_projects(self):
+    def test_limits_of_projects(self):
         self.conf.set_override('project_limits', [
             {'project_id': 'p', 'servers': '3', 'normal_vcpus': '-1'},
             {'project_id': 'q', 'servers': '9'}], quota_conf.GROUP)
@@ -175,7 +175,7 @@ class TestOptions(QuotasTestCase):
 
 
 class TestAllocationProject(unittest.TestCase):
-    """Use that Nova's quota does not see is limited or refused."""
+    """Usage that Nova's quota does not count is limited or refused."""
 
     def check(self, **values):
         conf = cfg.ConfigOpts()
@@ -193,7 +193,7 @@ class TestAllocationProject(unittest.TestCase):
         self.check(allocation_project_id='', driver='none',
                    enforce_normal=False)
 
-    def test_what_would_give_a_project_twice_its_quota(self):
+    def test_options_that_would_double_a_quota(self):
         for values, missing in (
                 ({'enforce_normal': False}, 'enforce_normal = true'),
                 ({'driver': 'none'}, 'driver = options or oslo_limit'),
@@ -209,7 +209,7 @@ class TestAllocationProject(unittest.TestCase):
 
 class TestCounting(QuotasTestCase):
 
-    def test_what_grows(self):
+    def test_resizes(self):
         quota = self.make(servers=2, vcpus=6)
         self.servers.in_cells = {'a': server(busy=True), 'b': server(
             amounts(vcpus=2), busy=True)}
@@ -240,7 +240,7 @@ class TestCounting(QuotasTestCase):
                           error=exception.NoValidHost(reason='full'))
         self.ask(quota, 'a')
 
-    def test_what_is_over_is_forgotten(self):
+    def test_closed_claims_are_deleted(self):
         quota = self.make(servers=1)
         self.servers.waiting = {'a'}
         self.ask(quota, 'a')
@@ -250,7 +250,7 @@ class TestCounting(QuotasTestCase):
         self.assertEqual(['b'], [item.server_uuid
                                  for item in self.claims.claims])
 
-    def test_it_went_into_a_cell(self):
+    def test_a_server_that_reached_its_cell(self):
         quota = self.make(servers=1)
         self.servers.waiting = {'a'}
         self.ask(quota, 'a')

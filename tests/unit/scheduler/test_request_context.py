@@ -35,7 +35,7 @@ class Resources:
 
 
 class TestChosenHosts(unittest.TestCase):
-    """Where Placement has more hosts than it tells."""
+    """Placement has more hosts than it returns."""
 
     offered = [REQUEST] * 1000, {'rp': 'known'}, '1.36'
 
@@ -91,7 +91,7 @@ class TestPlacementClient(unittest.TestCase):
         self.client.get('/x')
         self.real.get.assert_called_once_with('/x')
 
-    def test_none_of_our_business(self):
+    def test_requests_of_others_are_unchanged(self):
         self.assertEqual('offered', self.client.get_allocation_candidates(
             'context', 'resources'))
         self.assertEqual('claimed', self.claim())

@@ -53,7 +53,7 @@ class TestDeadline(unittest.TestCase):
             self.assertEqual(before + 1, gauge())
         self.assertEqual(before, gauge())
 
-    def test_who_only_asks(self):
+    def test_queries_have_no_slot(self):
         asks = request_deadline.Deadline(
             poll_timing.TimeBudget(100, 20), None, lambda: self.now)
         with self.deadline, asks:

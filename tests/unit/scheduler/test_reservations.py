@@ -135,7 +135,7 @@ class TestFilter(ReservationTestCase):
                            'reservation': 'r2'})):
             self.assertEqual('ABCD', self.passing(item))
 
-    def test_nobody_answers(self):
+    def test_the_lease_service_does_not_answer(self):
         self.enterContext(self.assertLogs(LOGGER, 'WARNING'))
         for mode, normal, hinted in (
                 ('fail_closed', 'BCD', ''), ('fail_open', 'ABCD', 'A')):
@@ -152,7 +152,7 @@ class TestFilter(ReservationTestCase):
                 self.assertEqual(normal, self.passing(spot()))
                 self.assertEqual(hinted, self.passing(hint('r1')))
 
-    def test_nobody_has_ever_answered(self):
+    def test_the_lease_service_has_never_answered(self):
         self.enterContext(self.assertLogs(LOGGER, 'WARNING'))
         for mode, normal in (('fail_closed', ''), ('fail_open', 'ABCD')):
             with self.subTest(mode):
@@ -168,7 +168,7 @@ class TestFilter(ReservationTestCase):
         self.assertFalse(one.host_passes(host('A'), spec()))
 
     def test_asks_for_no_host(self):
-        """Nor for the request: the service is asked in the background."""
+        """The service is called in the background."""
         known = self.use(support.lease('r1', 0, 100, 'A'))
         for _ in range(10):
             self.passing(spec(), names=[str(n) for n in range(100)])
@@ -210,7 +210,7 @@ class TestWeigher(ReservationTestCase):
             [weigher._weigh_object(host(name), spec()) for name in 'ABCD'])
 
     def test_farthest_first(self):
-        """However far the farthest is, and whatever RAM says."""
+        """For any distance and any weight of RAM."""
         self.use(*self.leases)
         hosts = [host(name, free_ram_mb=ram_mb) for name, ram_mb
                  in zip('BCD', (3, 2, 1), strict=True)]
@@ -234,7 +234,7 @@ class TestWeigher(ReservationTestCase):
             0, reservation_weigher.ReservationFreeTimeWeigher()._weigh_object(
                 host('C'), hint('r1')))
 
-    def test_without_the_filter_nobody_is_asked(self):
+    def test_without_the_filter_no_lease_is_read(self):
         known = self.use(*self.leases)
         self.override('filter_scheduler', enabled_filters=['ComputeFilter'])
         self.assertEqual('BC', self.order(
@@ -300,7 +300,7 @@ class TestAdmission(ReservationTestCase):
         self.admit(spec_obj)
         self.assertEqual({'reservation': ['now']}, spec_obj.scheduler_hints)
 
-    def test_but_not_while_nobody_knows(self):
+    def test_a_server_is_not_moved_while_leases_are_unknown(self):
         self.operation = 'unshelve'
         self.known.view()
         self.known._service.answer = ConnectionError()

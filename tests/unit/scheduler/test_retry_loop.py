@@ -85,7 +85,7 @@ class TestTrials(RetryLoopTestCase):
         self.assertEqual('there', self.place(stuck, stuck, 'there'))
         self.assertEqual([0, 30, 60], self.passes)
 
-    def test_not_after_who_asked_has_given_up(self):
+    def test_no_retry_after_the_deadline(self):
         stuck = handover.VictimsStuck(['v'])
         self.assertRaises(exception.NoValidHost, self.place,
                           *5 * [stuck], 'there')
@@ -112,7 +112,7 @@ class TestTrials(RetryLoopTestCase):
 
 
 class TestWhatTheUserReads(RetryLoopTestCase):
-    """The message of the fault, and what only operators read."""
+    """The message of the fault, and the note for operators."""
 
     def refused(self, exc, **cycle):
         for name, value in cycle.items():
@@ -127,7 +127,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
         notes = keep.call_args_list
         return str(caught.exception), notes[-1].args[2] if notes else None
 
-    def test_nobody_looked_for_victims(self):
+    def test_no_search_for_victims(self):
         self.assertEqual(
             (('No valid host was found. There are not enough hosts '
              'available.'), None),
@@ -160,7 +160,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
             'even without the preemptible servers that may end now.', text)
         self.assertIn('passes the filters', note)
 
-    def test_its_own_kind(self):
+    def test_reasons_for_operators_only(self):
         text, note = self.refused(exception.NoValidHost(reason=''),
                                   refusal='it asks for PCI devices')
         self.assertEqual('No valid host was found. Preemption could not '

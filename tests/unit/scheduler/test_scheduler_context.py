@@ -23,7 +23,7 @@ class TestSelectionLock(unittest.TestCase):
         else:
             self.now += seconds
 
-    def test_nobody_else(self):
+    def test_no_other_thread(self):
         for _ in range(2):
             self.lock.release(self.lock.acquire())
         self.assertEqual([], self.waited)
@@ -36,7 +36,7 @@ class TestSelectionLock(unittest.TestCase):
         self.assertEqual([7, 7], self.waited)
         self.assertEqual(3, self.now)
 
-    def test_one_that_hangs_holds_up_others_once(self):
+    def test_a_thread_that_hangs_delays_others_once(self):
         hangs = self.lock.acquire()
         with self.assertLogs(scheduler_context.__name__, 'WARNING'):
             second = self.lock.acquire()

@@ -82,14 +82,14 @@ class TestClaim(unittest.TestCase):
                          self.cycle.made.claims)
         self.assertEqual((0, 0), (self.races, self.cycle.made.conflicts))
 
-    def test_others_were_faster(self):
+    def test_a_conflict_refuses_the_claim(self):
         self.assertFalse(self.claim(placement_api.Conflict('409')))
         self.assertEqual((1, 1), (self.races, self.cycle.made.conflicts))
         self.decision.lost.assert_called_once_with('uuid')
         self.decision.leave.assert_not_called()
         self.outdated.assert_called_once_with()
 
-    def test_not_what_it_was(self):
+    def test_a_changed_host_refuses_the_claim(self):
         self.decision.confirm.return_value = None
         self.assertFalse(self.claim())
         self.assertEqual((1, 1), (self.races, self.cycle.made.conflicts))
@@ -104,7 +104,7 @@ class TestClaim(unittest.TestCase):
         self.assertEqual(('uuid', '500', 60), (host, str(exc), exc.after_s))
         self.outdated.assert_not_called()
 
-    def test_nobody_knows(self):
+    def test_an_unknown_outcome_is_raised(self):
         with self.assertRaises(allocation_claim.OutcomeUnknown):
             self.claim(allocation_claim.OutcomeUnknown('500'))
         self.decision.leave.assert_not_called()

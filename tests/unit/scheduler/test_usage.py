@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose servers count for a quota where a cell cannot be read."""
+"""Tests of quotas while a cell cannot be read."""
 
 import types
 import unittest
@@ -25,7 +25,7 @@ class TestCellAway(unittest.TestCase):
         with mock.patch.object(cell_calls, 'gather', return_value=answers):
             return servers.servers('p')
 
-    def test_what_was_seen_last_counts(self):
+    def test_the_last_reading_counts(self):
         found = [types.SimpleNamespace(
             uuid='new', host='h', vm_state='active', task_state=None,
             flavor=objects.Flavor(vcpus=1, memory_mb=1), new_flavor=None,

@@ -42,7 +42,7 @@ class TestWeighers(unittest.TestCase):
              'PreemptionWeigher', 'ReservationFreeTimeWeigher'},
             {weigher.__name__ for weigher in weights.all_weighers()})
 
-    def test_who_has_nothing_to_say_costs_nothing(self):
+    def test_a_weigher_without_weight_takes_no_time(self):
         """Nova looks at each host for each weight, and at none for none."""
         for cls in (preemption_weigher.PreemptionWeigher,
                     preemption_weigher.PreemptionCostWeigher):
@@ -60,9 +60,8 @@ class TestWeighers(unittest.TestCase):
     @hypothesis.given(st.lists(st.tuples(
         st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
         min_size=2, max_size=6))
-    def test_weights_are_those_of_each_host(self, values):
-        """Return the weights that Nova computes for weighers of single hosts.
-        """
+    def test_weights_equal_those_of_single_hosts(self, values):
+        """They equal the weights that Nova computes host by host."""
         class Each:
             weigh_objects = nova_base.BaseWeigher.weigh_objects
 

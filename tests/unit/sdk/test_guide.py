@@ -29,7 +29,7 @@ class TestGuide(base.SdkTestCase):
             for name, token in (('mycloud', 'u:p'),
                                 ('mycloud-admin', 'admin:z'))}}))
 
-    def test_all(self):
+    def test_examples_of_the_guide(self):
         printed = []
         names = {'server_id': make_uuid('p-spot'), 'project_id': 'p',
                  'image_id': self.reading.image_id,

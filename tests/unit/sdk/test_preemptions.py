@@ -148,7 +148,7 @@ class TestPreemptions(base.SdkTestCase):
 
 class TestPauses(base.SdkTestCase):
 
-    def test_all(self):
+    def test_pause_and_resume(self):
         made = self.admin.pause('power', 'a fire')
         self.assertEqual(('power', 'a fire', 'admin'), (
             made.what, made.reason, made.user_id))

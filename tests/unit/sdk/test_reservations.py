@@ -104,7 +104,7 @@ class TestReservations(ReservationTestCase):
 
 class TestHosts(ReservationTestCase):
 
-    def test_all(self):
+    def test_list(self):
         self.create()
         self.enterContext(mock.patch.object(pagination, 'MOST_ITEMS', 1))
         found = list(self.admin.hosts())
@@ -133,7 +133,7 @@ class TestHosts(ReservationTestCase):
 
 class TestProperties(ReservationTestCase):
 
-    def test_all(self):
+    def test_list(self):
         found = {item.name: item for item in self.member.properties()}
         self.assertEqual([8, 16], found['vcpus'].known_values)
         hidden = self.admin.update_property(found['vcpus'], hidden=True)
@@ -144,7 +144,7 @@ class TestProperties(ReservationTestCase):
 
 class TestLimits(ReservationTestCase):
 
-    def test_all(self):
+    def test_set_and_show(self):
         limits = self.admin.set_reservation_limits('q', max_hosts=3)
         self.assertEqual(('q', {'max_hosts': 3}, 3), (
             limits.project_id, limits.own, limits.limits['max_hosts']))

@@ -52,7 +52,7 @@ def members(schema):
 
 class TestResources(unittest.TestCase):
 
-    def test_they_have_what_the_api_answers(self):
+    def test_attributes_agree_with_answers_of_the_api(self):
         for resource, answer, _ in RESOURCES:
             known = set(resource._body_mapping())
             self.assertEqual(set(), members(answer) - known, resource)
@@ -60,7 +60,7 @@ class TestResources(unittest.TestCase):
             self.assertEqual(set(), known - members(answer) - {'id', 'name'},
                              resource)
 
-    def test_lists_take_what_the_api_takes(self):
+    def test_parameters_of_lists_agree_with_the_api(self):
         for resource, _, query in RESOURCES:
             if query:
                 self.assertEqual(set(query['properties']),

@@ -42,7 +42,7 @@ class TestRegistration(base.SdkTestCase):
         for url in (self.url, f'{self.url}/', f'{self.url}/v1'):
             self.check(self.connect(preemption_endpoint_override=url))
 
-    def test_it_is_not_there(self):
+    def test_the_service_is_not_in_the_catalog(self):
         with mock.patch.object(self, 'url', None):
             self.write()
         conn = self.opened(sdk.add_to(openstack.connect(cloud='mine')))

@@ -34,7 +34,7 @@ class TestDelay(unittest.TestCase):
     def test_no_longer_than_a_day(self):
         self.assertEqual(86400, max(self.drawn('exponential:80000')))
 
-    def test_what_is_wrong(self):
+    def test_invalid_delays(self):
         for text in ('', 'constant', 'constant:', 'constant:-1',
                      'constant:nan', 'constant:1,2', 'constant:1.2.3',
                      'uniform:1', 'uniform:3,2', 'normal:1,2',

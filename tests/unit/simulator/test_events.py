@@ -38,7 +38,7 @@ class TestEvents(unittest.TestCase):
         self.events.run(8)
         self.assertEqual(([5, 7], 8), (self.happened, self.events.now_us))
 
-    def test_what_happens_may_add_more(self):
+    def test_an_event_may_add_more(self):
         def again(left):
             self.happened.append(self.events.now_us)
             if left:

@@ -91,7 +91,7 @@ class TestIndexedCloud(unittest.TestCase):
         # Nobody has so many, as no server may.
         self.assertIsNone(self.best(4))
 
-    def test_what_leaves_is_free_again(self):
+    def test_departures_free_space(self):
         for name in 'abcd':
             uuid = self.fill(name, 4, spot=True)
         self.assertIsNone(self.best(1))
@@ -124,7 +124,7 @@ class TestIndexedCloud(unittest.TestCase):
             answers, TWO, self.policy, world.NOW,
             memo=self.cloud.memo).ranked()]
 
-    def test_those_that_cost_least_come_first(self):
+    def test_the_cheapest_hosts_come_first(self):
         for name, count in (('a', 4), ('b', 0), ('c', 2), ('d', 4)):
             for nth in range(1, count + 1):
                 self.cloud.put(self.hosts[name], f'{name}{nth}', {

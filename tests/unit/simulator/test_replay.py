@@ -55,7 +55,7 @@ class TestReplay(unittest.TestCase):
         self.record.log.pop(0)
         self.assertRaises(replay.Differs, replay.again, self.record)
 
-    def test_a_question_that_nobody_asks_any_more(self):
+    def test_a_query_that_is_not_repeated(self):
         self.record.log.append(('ending', (), ()))
         self.assertRaises(replay.Differs, replay.again, self.record)
 

@@ -64,13 +64,13 @@ class TestClasses(unittest.TestCase):
         self.assertIn('100 refused g', found)
         self.assertNotIn('promises', summary)
 
-    def test_nobody_ends_for_one_without_a_class(self):
+    def test_a_server_without_class_evicts_no_server(self):
         found, _, _ = small.simulated(
             *make(), boot(0, 'b', 'bronze'), boot(100, 'n', 'none'),
             until_s=1000)
         self.assertIn('100 refused n', found)
 
-    def test_it_comes_back_before_its_promise_is_broken(self):
+    def test_a_server_returns_before_its_promise_is_broken(self):
         """Bronze b gave way to gold; later it ends bronze c, which has run
         for far more than its share."""
         found, summary, _ = small.simulated(
@@ -81,7 +81,7 @@ class TestClasses(unittest.TestCase):
         self.assertNotIn('g', shelved)
         self.assertEqual(1, summary['promises']['bronze']['kept'])
 
-    def test_who_would_take_what_is_kept_free_is_in_nobodys_way(self):
+    def test_a_server_that_would_use_headroom_delays_no_other(self):
         # At 530 s others may end, at 520 s none may.
         for for_s, expected in (
                 (400, ['515 finished n', '540 back b']),
@@ -93,7 +93,7 @@ class TestClasses(unittest.TestCase):
                 small.boot(100, 'm', 4), until_s=700)
             self.assertEqual(expected, found[-2:])
 
-    def test_normal_servers_end_those_who_lose_least(self):
+    def test_normal_servers_evict_servers_with_the_least_harm(self):
         found, _, _ = small.simulated(
             *make(2), boot(0, 'g', 'gold'), boot(0, 'b', 'bronze'),
             small.boot(500, 'n', 4), until_s=1000)

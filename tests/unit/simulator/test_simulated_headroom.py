@@ -71,7 +71,7 @@ class TestHeadroom(unittest.TestCase):
                       small.boot(3, 'r', spot=True), small.boot(3, 'n'),
                       notice=NoticeRule(1000)))
 
-    def test_others_end_ahead_of_demand(self):
+    def test_servers_are_evicted_before_demand(self):
         """As few and cheap victims as possible; n need not wait."""
         self.assertEqual(
             ['0 placed p', '0 placed q', '10 active p', '10 active q',
@@ -79,7 +79,7 @@ class TestHeadroom(unittest.TestCase):
             simulated(small.boot(0, 'p', spot=True),
                       small.boot(0, 'q', spot=True), small.boot(15, 'n')))
 
-    def test_nobody_ends_once_it_is_no_longer_short(self):
+    def test_sufficient_headroom_spares_victims(self):
         self.assertEqual(
             ['20 notice p', '50 kept p'],
             [line for line in simulated(
@@ -87,7 +87,7 @@ class TestHeadroom(unittest.TestCase):
                 small.boot(15, 'n'), small.end(40, 'n'))
              if line.endswith(' p')][2:])
 
-    def test_it_is_read_every_so_often(self):
+    def test_headroom_is_read_periodically(self):
         """Freed space shows with the next reading."""
         found = simulated(
             small.boot(0, 'p', 2, spot=True, for_s=10),
@@ -122,7 +122,7 @@ class TestBudgets(unittest.TestCase):
                 small.boot(100, 'n0', 4), small.boot(101, 'n1', 4),
                 small.boot(300, 'n2', 4))
 
-    def test_of_a_group(self):
+    def test_budget_of_a_group(self):
         self.assertEqual(
             ['100 notice p1', '101 notice p0', '300 refused n2'],
             self.ends(*self.trace()))
@@ -130,7 +130,7 @@ class TestBudgets(unittest.TestCase):
             ['100 notice p1', '101 refused n1', '300 notice p0'],
             self.ends(*self.trace(group='g'), group_budget=1))
 
-    def test_who_has_ended_counts_for_a_while(self):
+    def test_ended_servers_count_for_the_window(self):
         self.assertEqual(
             ['100 notice p1', '101 refused n1', '300 refused n2'],
             self.ends(*self.trace(group='g'), group_budget=1,

@@ -65,7 +65,7 @@ class TestPower(unittest.TestCase):
             places=2)
         self.assertLess(off['energy']['hosts_on'], 1.3)
 
-    def test_nor_with_a_server_that_was_stopped(self):
+    def test_a_host_with_a_stopped_server_stays_on(self):
         """Though that has no disk there."""
         found, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
@@ -91,7 +91,7 @@ class TestPower(unittest.TestCase):
         self.assertIn('1060 refused two', found)
         self.assertEqual(0, summary['energy']['waited'])
 
-    def test_what_is_promised_comes_for_whoever_asks_again(self):
+    def test_a_repeated_request_uses_the_promised_host(self):
         """Two give up before the second host has had its turn to wake."""
         options = dataclasses.replace(POWER, demand_wait_s=30,
                                       max_wakes_per_minute=1)
@@ -105,7 +105,7 @@ class TestPower(unittest.TestCase):
                          [line for line in found if ' waking ' in line])
         self.assertIn('1250 placed again', found)
 
-    def test_its_owner_may_want_it_no_more(self):
+    def test_the_owner_cancels_a_waiting_server(self):
         found, _ = simulated(small.boot(1, 'one', 4),
                              small.boot(1000, 'two', 4),
                              small.end(1050, 'two'))

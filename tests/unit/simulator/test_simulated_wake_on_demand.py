@@ -36,20 +36,20 @@ class TestWakeOnDemand(unittest.TestCase):
     def in_state(self, state):
         return list(self.fleet.in_state[state])
 
-    def test_one_whose_boot_hangs_comes_last(self):
+    def test_a_host_whose_boot_hangs_comes_last(self):
         self.set('h-1', power_steps.WAKING, 10_000)
         self.set('h-2', power_steps.SLEEPING, 10_000)
         self.assertTrue(self.wait())
         self.assertEqual(['h-1', 'h-3'], self.in_state(power_steps.WAKING))
 
-    def test_what_is_on_is_kept_for_it(self):
+    def test_woken_hosts_are_kept_for_the_request(self):
         self.wait()
         self.set('h-1', power_steps.ON)
         self.waking.look()
         self.wait()
         self.assertEqual(['h-2', 'h-1'], self.waking.promised_hosts())
 
-    def test_what_still_comes_is_not_where_nothing_else_is_found(self):
+    def test_hosts_that_still_boot_are_reported_as_coming(self):
         self.wait()
         self.set('h-1', power_steps.ON)
         self.waking.look()

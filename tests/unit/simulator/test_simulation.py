@@ -66,7 +66,7 @@ class TestSimulation(unittest.TestCase):
         self.assertEqual({'preemptions': 1, 'cost_us': 90_000_000},
                          summary['decisions'])
 
-    def test_what_a_flavor_says_counts(self):
+    def test_extra_specs_of_a_flavor_count(self):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '107 stopped spot', '117 active a'],
@@ -125,7 +125,7 @@ class TestSimulation(unittest.TestCase):
             terms=simulation_settings.Terms(maximum_runtime_s=50,
                                             action='shelve', restore=True))
 
-    def test_it_is_over_for_one_that_was_kept_as_well(self):
+    def test_the_maximum_run_time_applies_to_kept_servers(self):
         for ended_s, over_s in ((3605, 3610), (3620, 3620)):
             self.happens(
                 ['0 placed spot', '10 active spot', '3600 notice spot',
@@ -175,7 +175,7 @@ class TestSimulation(unittest.TestCase):
             boot(0, 'one', 2, spot=True), boot(0, 'two', 2, spot=True),
             boot(100, 'a', 4, for_s=50), terms=terms, restore_at_once=1)
 
-    def test_none_ends_before_the_longest_notice_is_over(self):
+    def test_no_victim_ends_before_the_longest_notice(self):
         found, _summary, _simulation = small.simulated(
             small.cloud(1, classes={'preemptible': simulation_settings.Terms(),
                                     'soon': simulation_settings.Terms(
@@ -210,7 +210,7 @@ class TestSimulation(unittest.TestCase):
             end(131, 'spot'), end(133, 'spot'),
             terms=simulation_settings.Terms(action='shelve', restore=True))
 
-    def test_nobody_ends_for_a_server_that_is_gone(self):
+    def test_a_deleted_server_spares_its_victims(self):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '120 ended a', '120 kept spot',
@@ -218,7 +218,7 @@ class TestSimulation(unittest.TestCase):
             boot(0, 'spot', 4, spot=True, for_s=490), boot(100, 'a', 3),
             end(120, 'a'))
 
-    def test_one_that_was_kept_gets_a_notice_of_its_own(self):
+    def test_a_spared_victim_gets_another_notice_later(self):
         """And whoever it gives way to then is there."""
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
@@ -228,7 +228,7 @@ class TestSimulation(unittest.TestCase):
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 4), end(110, 'a'),
             boot(120, 'b', 4))
 
-    def test_those_who_need_less_than_is_freed_join(self):
+    def test_smaller_requests_join_evictions(self):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '110 joined b', '132 deleted spot',
@@ -236,7 +236,7 @@ class TestSimulation(unittest.TestCase):
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 1),
             boot(110, 'b', 1))
 
-    def test_one_that_joins_may_be_deleted(self):
+    def test_a_joined_server_may_be_deleted(self):
         self.happens(
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '110 joined b', '120 ended b',

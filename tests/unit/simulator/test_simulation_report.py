@@ -50,7 +50,7 @@ class TestTable(unittest.TestCase):
         alone = summary_tables.table(['one'], [self.summary()])
         self.assertEqual('simulated              60 s', alone[0])
 
-    def test_what_only_one_has(self):
+    def test_rows_of_only_one_policy(self):
         lines = summary_tables.table(['first', 'b.conf'], [
             self.summary(asked=1), self.summary(asked=1, refused=2)])
         rows = [line.split('  ') for line in lines]

@@ -54,13 +54,13 @@ class Case(unittest.TestCase):
 
 class TestProcesses(Case):
 
-    def test_each_run_is_what_it_would_be_alone(self):
+    def test_runs_in_processes_equal_single_runs(self):
         jobs = self.jobs(1, 2)
         found = {job.seed: summary for job, summary
                  in sweep.in_processes(jobs, 2)}
         self.assertEqual({job.seed: sweep.run(job) for job in jobs}, found)
 
-    def test_what_a_process_leaves_is_done_again(self):
+    def test_a_run_of_a_dead_process_is_repeated(self):
         jobs = self.jobs(1)
         expected = sweep.run(jobs[0])
         with mock.patch.object(sweep, 'run', die_once):
@@ -112,13 +112,13 @@ class TestDask(Case):
 
 class TestMean(unittest.TestCase):
 
-    def test_of_figures(self):
+    def test_mean_of_figures(self):
         self.assertEqual(
             {'a': {'x': 2, 'y': 1.5}, 'n': 0.5},
             sweep.mean([{'a': {'x': 1, 'y': 1}, 'n': 1},
                         {'a': {'x': 3, 'y': 2}}]))
 
-    def test_of_summaries(self):
+    def test_mean_of_summaries(self):
         trace = [small.boot(0, 'n', for_s=10)]
         summary = simulation.Simulation(small.cloud(),
                                         small.options()).run(trace)

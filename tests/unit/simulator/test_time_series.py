@@ -30,7 +30,7 @@ class TestSeries(unittest.TestCase):
         self.assertEqual(1, len(gaps))
         self.assertEqual(0, found.points[0].at_us)
 
-    def test_what_was_in_use(self):
+    def test_usage_over_time(self):
         found, summary = simulated(
             small.boot(0, 'n', 2, for_s=1790),
             small.boot(600, 'p', 1, spot=True, for_s=890),
@@ -48,7 +48,7 @@ class TestSeries(unittest.TestCase):
             sum(step.used.get(('normal', 'VCPU'), 0) * step.hours
                 for step in steps), 2)
 
-    def test_what_has_happened(self):
+    def test_events_over_time(self):
         found, _ = simulated(
             small.boot(0, 'p', 4, spot=True), small.boot(130, 'n', 4),
             small.boot(3599, 'late', 4))
@@ -59,7 +59,7 @@ class TestSeries(unittest.TestCase):
                    if step.counts.get('notice')]
         self.assertEqual(2, round(when))
 
-    def test_it_changes_nothing(self):
+    def test_recording_changes_no_event(self):
         trace = (small.boot(0, 'p', 4, spot=True), small.boot(130, 'n', 4))
         _, summary = simulated(*trace)
         self.assertEqual(summary, run.Simulation(

@@ -37,7 +37,7 @@ class TestDisagreement(unittest.TestCase):
                  ())):
             self.assertEqual('', disagreement(request, *sights))
 
-    def test_placing_and_nobody_looks(self):
+    def test_a_placing_request_that_is_not_followed(self):
         request = base.request(state=backlog_model.PLACING, boots=(
             boot(state=backlog_model.ASKING, age_s=9999),))
         self.assertEqual('is placing, and waiting by what Nova has',
@@ -73,8 +73,8 @@ class TestDisagreement(unittest.TestCase):
            st.lists(st.sampled_from(('building', 'active', 'error',
                                      'shelved_offloaded')), max_size=3),
            st.integers(0, 9999))
-    def test_what_was_followed_agrees(self, state, seen, age_s):
-        """Nothing is told of who was looked at just now."""
+    def test_a_followed_request_has_no_problem(self, state, seen, age_s):
+        """No problem is found after a judgement."""
         request = base.request(state=state, count=3, boots=(
             boot(count=3, age_s=age_s),))
         sights = [sight(f's{number}', vm_state)
@@ -106,11 +106,11 @@ class TestDoubled(unittest.TestCase):
         self.assertEqual(['s1', 's3'],
                          self.doubled(request, b1=['s1', 's2', 's3']))
 
-    def test_of_a_boot_that_is_none(self):
+    def test_a_server_of_an_unknown_boot(self):
         self.assertEqual(['s1'], self.doubled(base.request(), b7=['s1']))
 
-    def test_of_one_that_was_given_up(self):
-        """For a while the engine looks for those."""
+    def test_a_server_of_an_abandoned_boot(self):
+        """The engine looks for them for a while."""
         for age_s, expected in ((request_servers.LATE_S - 1, []),
                                 (request_servers.LATE_S, ['s1'])):
             self.assertEqual(expected, self.doubled(base.request(

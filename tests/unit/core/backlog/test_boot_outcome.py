@@ -121,7 +121,7 @@ class TestTime(unittest.TestCase):
                 verdict and (verdict.state, verdict.values['reason']),
                 values)
 
-    def test_who_has_started_does_not_expire(self):
+    def test_a_started_request_does_not_expire(self):
         for state in backlog_model.STATES:
             if state != backlog_model.WAITING:
                 self.assertIsNone(boot_outcome.expire(
@@ -130,7 +130,7 @@ class TestTime(unittest.TestCase):
 
 class TestWithoutFlavor(unittest.TestCase):
 
-    def test_it_goes_on_with_the_others(self):
+    def test_other_flavors_remain(self):
         small, large = (base.alternative(name) for name in ('s', 'l'))
         boot = backlog_model.BootCall(1, 'tag', 's', 1, base.NOW)
         verdict = boot_outcome.without_flavor(

@@ -14,10 +14,10 @@ CHOICE = boot_secret.ChosenHosts('p', 'u', 'f', 2, 'r', 1, {'h': 2},
 
 class TestRefusal(unittest.TestCase):
 
-    def test_for_whom_it_is(self):
+    def test_a_matching_request_is_accepted(self):
         self.assertEqual('', boot_secret.refusal(CHOICE, BOOT, base.NOW))
 
-    def test_for_nobody_else(self):
+    def test_other_requests_are_refused(self):
         for name, value in (('project_id', 'q'), ('user_id', 'v'),
                             ('flavor_id', 'g'), ('count', 1)):
             self.assertEqual(

@@ -65,7 +65,7 @@ class TestFairShare(unittest.TestCase):
         self.assertEqual(['a0', 'b0', 'a1', 'b1', 'a2'],
                          uuids(self.rank(requests))[:5])
 
-    def test_what_a_project_has_counts(self):
+    def test_usage_of_a_project_counts(self):
         requests = [base.request('a'), base.request('b', project_id='p2')]
         shares = queue_order.ProjectUsage({'p1': {'VCPU': 1}}, TOTAL)
         self.assertEqual(['b', 'a'], uuids(self.rank(requests, shares)))
@@ -104,7 +104,8 @@ class TestFairShare(unittest.TestCase):
     @example([('p', 2, 0, 1, 9), ('q', 0, 1, 1, 8), ('p', 1, 1, 1, 7),
               ('q', 1, 1, 1, 6)], {}, (2 ** 34 + 1, 2 ** 33 + 1),
              random.Random(1))
-    def test_it_is_the_published_order(self, rows, used, totals, rng):
+    def test_the_order_agrees_with_the_published_one(self, rows, used,
+                                                     totals, rng):
         requests = [
             base.request(
                 f'{number:02}',

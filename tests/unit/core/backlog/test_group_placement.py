@@ -115,7 +115,7 @@ class TestAffinity(unittest.TestCase):
         self.assertIn('has no room', found.notes['y'].waits_for['text'])
 
     def test_on_several_hosts(self):
-        """Somebody has moved one: the others may be with either."""
+        """A member was moved: new members may join either host."""
         rooms = [host('a', 9), with_group(host('b', 1), near=1),
                  with_group(host('c', 1), near=1)]
         self.assertEqual({'x': 1, 'y': 1}, started(decide(

@@ -38,7 +38,7 @@ class TestTake(unittest.TestCase):
             tracker.take(vcpus(2), 2)
 
     def test_hosts_reserved_for_a_kind(self):
-        """Whatever their size and what is free there."""
+        """For any size and any free space."""
         rooms = [
             dataclasses.replace(
                 host(name, 0), capacity=capacity, traits=frozenset(traits),

@@ -27,7 +27,7 @@ class TestTurns(unittest.TestCase):
             self.idle += not held
         return found
 
-    def test_of_several_projects_each_has_its_own(self):
+    def test_each_project_has_its_turn(self):
         """On one host, which rests as well between them."""
         cloud = Cloud([host('h', 1)], [
             base.request(project, vcpus(8), project_id=project,
@@ -41,7 +41,7 @@ class TestTurns(unittest.TestCase):
                     hour * HOUR, 30 * HOUR, HOUR // 2), held))
         self.assertEqual(expected, dict(seen))
 
-    def test_none_waits_for_ever_for_one(self):
+    def test_no_project_waits_for_ever_for_a_turn(self):
         for hosts, projects in ((1, 'abc'), (1, 'abcdefg'), (16, 'abcde'),
                                 (64, 'abcdefghi')):
             cloud = Cloud([host(f'h{number:02}', 1)
@@ -58,7 +58,7 @@ class TestTurns(unittest.TestCase):
                     self.assertEqual(7 * 48 // 4, self.idle)
 
     def test_new_requests_are_no_new_turn(self):
-        """Whoever cancels all requests is remembered, after the rest too."""
+        """A project that cancels all requests keeps its turn and its rest."""
         cloud = Cloud([host('h', 1)], [])
         held = []
         for at_s in range(0, 6 * 24 * HOUR, HOUR // 2):
@@ -72,7 +72,7 @@ class TestTurns(unittest.TestCase):
                  for project in 'abc']
         self.assertEqual([72] * 3, found)
 
-    def test_one_that_began_long_ago_is_forgotten(self):
+    def test_an_old_turn_is_forgotten(self):
         cloud = Cloud([host('h', 1)], [
             base.request('a', vcpus(8), created_at=base.ago(HOUR))])
         cloud.look(0)
@@ -83,7 +83,7 @@ class TestTurns(unittest.TestCase):
         self.assertEqual({}, cloud.turns)
 
     def test_a_pass_that_was_cut_does_not_lose_it(self):
-        """Nor how near its hosts were."""
+        """It keeps the turn and the shortfall."""
         requests = [base.request(uuid, vcpus(8), created_at=base.ago(HOUR))
                     for uuid in 'ab']
         before = {'p1': kept_host_turns.ProjectTurn(
@@ -131,7 +131,7 @@ class TestTurns(unittest.TestCase):
 
 
 class TestFirst(unittest.TestCase):
-    """Small requests come all the time, and rank ahead."""
+    """Small requests come all the time and rank first."""
 
     def run_days(self, hold_after_s, runs_s=HOUR, days=1):
         """When the large one starts, on a host where each runs for so long."""
@@ -156,7 +156,7 @@ class TestFirst(unittest.TestCase):
                 ends.append(at_s + runs_s)
         return None
 
-    def test_a_hold_that_lasts_keeps_off_who_ranks_ahead(self):
+    def test_a_long_hold_applies_to_earlier_requests(self):
         self.assertIsNone(self.run_days(10 ** 6))
         # Those that started in the first two hours end within the third.
         self.assertEqual(3 * HOUR - HOUR // 8, self.run_days(HOUR))
@@ -182,7 +182,7 @@ class TestFirst(unittest.TestCase):
             self.assertEqual(expected, [item.uuid for item in found.starts])
 
     def test_a_full_cloud_keeps_its_order(self):
-        """However long all wait: few come first, and each of them once."""
+        """Few requests come first, each of them once."""
         rooms = [host(f'h{number}', 0) for number in range(8)]
         old = [base.request(f'old{number:02}', created_at=base.ago(9 * HOUR))
                for number in range(20)]

@@ -71,7 +71,7 @@ class TestLadders(unittest.TestCase):
         found = decide([one], [*rooms, high('3', 9, capacity=9)])
         self.assertEqual((dispatch.PlannedBoot('a', '9', 3),), found.starts)
 
-    def test_who_has_none_gets_what_was_chosen(self):
+    def test_a_request_without_ladder_keeps_its_flavors(self):
         one = base.request('a', vcpus(2), vcpus(1))
         self.assertEqual(one.alternatives, ladder_choice.LadderChoice(
             [], [one]).alternatives(one))

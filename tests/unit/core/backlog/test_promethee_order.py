@@ -53,18 +53,18 @@ class TestRank(unittest.TestCase):
                     request('c', 1, 1, 1, 1)]
         self.assertEqual(['a', 'b', 'c'], rank(requests))
 
-    def test_those_alike_in_the_order_they_came_in(self):
+    def test_equal_requests_keep_their_order(self):
         requests = [request('b', 2, 1, 1, 1, serial=7),
                     request('a', 1, 2, 1, 1, serial=8),
                     request('c', 1, 1, 2, 1, serial=6)]
         self.assertEqual(['c', 'b', 'a'], rank(requests))
 
-    def test_none_are_best_effort(self):
+    def test_requests_without_priorities_are_best_effort(self):
         requests = [base.request('b'), request('a', 1, 1, 1, 1),
                     request('c', 2, 1, 1, 1)]
         self.assertEqual(['c', 'a', 'b'], rank(requests))
 
-    def test_who_has_waited_for_long_comes_first(self):
+    def test_a_long_wait_comes_first(self):
         requests = [request('old', created_at=base.ago(100)),
                     request('new', 3, 3, 3, 3)]
         self.assertEqual(['new', 'old'], rank(requests))

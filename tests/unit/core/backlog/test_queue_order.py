@@ -28,7 +28,7 @@ class TestFIFO(unittest.TestCase):
                               st.integers(0, 99)),
                     unique_by=lambda item: item[2]))
     def test_by_time_number_and_uuid(self, items):
-        """However they come, and however many have the same time."""
+        """In any order of input, with equal times."""
         requests = [base.request(f'{number:02}', serial=serial,
                                  created_at=base.ago(age_s))
                     for age_s, serial, number in items]

@@ -36,7 +36,7 @@ class TestOutline(unittest.TestCase):
 
 class TestRedacted(unittest.TestCase):
 
-    def test_however_nova_quotes_it(self):
+    def test_all_quotations_of_a_secret_are_redacted(self):
         secret = 'hun"ter\'2\\\n'
         body = {'server': {
             'name': 'a', 'adminPass': secret, 'user_data': 7,
@@ -65,9 +65,9 @@ class TestRedacted(unittest.TestCase):
 
 
 class TestParts(unittest.TestCase):
-    """Large bodies, of which not all is needed."""
+    """Parts of large bodies."""
 
-    def test_what_is_kept_once_nothing_starts_any_more(self):
+    def test_parts_kept_of_a_closed_request(self):
         self.assertEqual(
             {'server': {'name': 'a', 'imageRef': 'i', 'adminPass': '***'}},
             redaction.for_closed_request({
@@ -76,7 +76,7 @@ class TestParts(unittest.TestCase):
                            'networks': 'auto'},
                 'os:scheduler_hints': {'group': 'g'}}))
 
-    def test_what_a_pass_asks_of_a_body(self):
+    def test_parts_used_by_a_pass(self):
         volume = {'boot_index': 0, 'destination_type': 'volume'}
         for server in ({}, {'imageRef': ''}, {'imageRef': 'i'},
                        {'imageRef': 'i', 'host': 'h', 'name': 'a'},
@@ -101,7 +101,7 @@ class TestParts(unittest.TestCase):
             self.assertEqual(look(body), look(part), body)
         self.assertNotIn('name', part['server'])
 
-    def test_it_is_small(self):
+    def test_the_part_for_a_pass_is_small(self):
         self.assertLess(len(str(redaction.for_pass({
             'server': {'metadata': {'a': 'b' * 9999}, 'tags': ['t'] * 99,
                        'block_device_mapping_v2': [

@@ -44,8 +44,8 @@ def hinted(uuid, *ids, name='os:scheduler_hints', wanted=None, **values):
 
 class TestReservedHosts(unittest.TestCase):
 
-    def test_a_hint_that_names_nothing_stops_nobody(self):
-        """Whoever asks about it first: for it hosts are to be kept."""
+    def test_an_invalid_hint_does_not_stop_others(self):
+        """Hosts would be kept for it."""
         bad = hinted('bad', 5, waits_since=base.ago(10**6))
         found = decide([bad, base.request('b')], [host('A', 1)], known())
         self.assertEqual(['b'], [item[0] for item in starts(found)])
@@ -81,7 +81,7 @@ class TestReservedHosts(unittest.TestCase):
                     [request], [host('A', 1)], known(support.lease(
                         'r1', start_s, 9999, 'A'))).starts), changes)
 
-    def test_nobody_knows(self):
+    def test_unknown_leases(self):
         """Unreadable leases admit no request, as in the scheduler."""
         view = leases.LeaseView(None, False, False, 0)
         self.assertEqual((), decide(
@@ -127,7 +127,7 @@ class TestNamed(unittest.TestCase):
             self.assertEqual(['a', 'c'], [item[0] for item in starts(found)])
             self.assertEqual({'b': 'room'}, codes(found))
 
-    def test_not_to_one_that_is_not_ready(self):
+    def test_hosts_that_are_not_ready_are_not_used(self):
         lease = dataclasses.replace(
             support.lease('r1', 0, 1000, 'A', 'B', project='p1',
                           status=leases.ACTIVE), unready=frozenset('B'))
@@ -135,7 +135,7 @@ class TestNamed(unittest.TestCase):
                        known(lease))
         self.assertEqual(['a'], [item[0] for item in starts(found)])
 
-    def test_only_what_its_own_hosts_have_counts(self):
+    def test_only_reserved_hosts_count(self):
         lease = support.lease('r1', 0, 1000, 'A', project='p1',
                               status=leases.ACTIVE)
         rooms = (host('A', 0, capacity=1), host('B', 0), host('C', 0))

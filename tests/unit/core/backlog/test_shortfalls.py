@@ -22,8 +22,8 @@ OTHERS = [host(f'other{number}', 0, capacity=1) for number in range(7)]
 
 class TestShortfalls(unittest.TestCase):
 
-    def test_what_lacks_is_looked_up_once_a_flavor(self):
-        """However a request orders its flavors."""
+    def test_the_shortfall_is_computed_once_for_each_flavor(self):
+        """For any order of the flavors."""
         looked = []
 
         def lack(tracker, alternative, look=shortfalls.shortfall):
@@ -40,7 +40,7 @@ class TestShortfalls(unittest.TestCase):
 
 class TestHolds(unittest.TestCase):
 
-    def test_hosts_are_kept_for_who_has_waited_for_long(self):
+    def test_hosts_are_kept_after_a_long_wait(self):
         large = base.request('large', vcpus(8),
                              waits_since=base.ago(600))
         requests = [large, base.request('a'), base.request('b')]
@@ -54,8 +54,8 @@ class TestHolds(unittest.TestCase):
         self.assertEqual(['a', 'b'], [start.uuid for start in decide(
             requests, rooms, hold_after_s=600, most_holds=0).starts])
 
-    def test_who_starts_beside_them_is_told_where(self):
-        """Nova knows of no hosts that are kept, and would take any."""
+    def test_requests_besides_kept_hosts_get_a_chosen_host(self):
+        """Nova does not know kept hosts and would use any."""
         large = base.request('large', vcpus(8), created_at=base.ago(60))
         small = base.request('a')
         rooms = [host('h', 7), host('i', 1)]
@@ -86,7 +86,7 @@ class TestHolds(unittest.TestCase):
             hold_after_s=0)
         self.assertIn('in 90 s.', found.notes['a'].waits_for['text'])
 
-    def test_none_are_kept_while_too_many_are_reserved(self):
+    def test_no_host_is_kept_while_too_many_are_reserved(self):
         large = base.request('a', vcpus(8), count=2, created_at=base.ago(60))
         for free_s, expected in ((0, ['b']), (math.inf, [])):
             found = decide([large, base.request('b')], [
@@ -96,8 +96,8 @@ class TestHolds(unittest.TestCase):
             self.assertEqual(expected, [start.uuid for start in found.starts])
             self.assertEqual('room', codes(found)['a'])
 
-    def test_what_is_large_is_not_starved(self):
-        """Though small ones come all the time, one of which always fits."""
+    def test_a_large_request_is_not_starved(self):
+        """Small requests come all the time, one of which always fits."""
         def steps(hold_after_s):
             running = dict.fromkeys(range(8), 'h')   # when they end: where
             large = base.request('large', vcpus(8))

@@ -45,7 +45,7 @@ class TestTrust(unittest.TestCase):
                                  'a', **{'created_at': NOW, **values})),
                              values)
 
-    def test_who_needs_a_longer_one(self):
+    def test_requests_that_need_a_longer_trust(self):
         until = NOW + 9 * DAY
         for expected, values in (
                 (False, {'not_after': NOW + 8 * DAY}),
@@ -99,7 +99,7 @@ class TestExpiry(unittest.TestCase):
             self.assertLess(datetime.timedelta(days=6), found - latest)
             self.assertGreater(datetime.timedelta(days=9), found - latest)
 
-    def test_of_many_at_the_same_time(self):
+    def test_expiries_of_many_trusts_differ(self):
         latest = datetime.datetime(2026, 11, 20)
         self.assertLess(95, len({
             trust_lifetime.expiry(str(uuid.UUID(int=number)), latest)

@@ -76,8 +76,8 @@ class TestPlanner(unittest.TestCase):
             {'x': {'b': 1}, 'y': {'a': 1}},
             decide([base.request('x', fast), base.request('y', slow)], rooms))
 
-    def test_who_is_bound_is_not_planned(self):
-        """Nova alone knows where hints and zones lead."""
+    def test_requests_with_hints_or_zones_are_not_planned(self):
+        """Only Nova evaluates hints and zones."""
         for body in ({'server': {}, 'os:scheduler_hints': {'group': 'g'}},
                      {'server': {'availability_zone': 'z'}},
                      {'server': {'host': 'b'}}):

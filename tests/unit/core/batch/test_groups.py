@@ -374,7 +374,7 @@ class TestLaws(unittest.TestCase):
     @settings(max_examples=60, deadline=None)
     @given(batches(), modes, st.sampled_from((1, 3, 100)),
            st.randoms(use_true_random=False))
-    def test_of_the_batch_itself(self, batch, mode, at_once, chance):
+    def test_laws_of_batches_with_groups(self, batch, mode, at_once, chance):
         """Requests in any order and in parts, with members of groups."""
         _requests, rooms, known = batch
         states = [batch_base.host(each.host, each.free['VCPU'],

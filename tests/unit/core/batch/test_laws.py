@@ -128,8 +128,8 @@ class TestLaws(unittest.TestCase):
 
     @settings(max_examples=60)
     @given(batches(9, 4), options)
-    def test_nobody_is_left_out_for_who_comes_later(self, batch, chosen):
-        """Without all who come later there is no room for it either."""
+    def test_no_request_is_omitted_for_a_later_one(self, batch, chosen):
+        """It does not fit even without all later requests."""
         requests, hosts = batch
         found = base.place(requests, hosts, **chosen)
         for number, each in enumerate(requests):
@@ -146,7 +146,7 @@ class TestLaws(unittest.TestCase):
     @given(batches(9, 4), st.sampled_from(batch_model.SCORES),
            st.integers(0, 6))
     def test_never_worse_than_one_by_one(self, batch, score, ticks):
-        """However soon the time limit comes."""
+        """For any time limit."""
         requests, hosts = batch
         clock = iter([0, *[0] * ticks, *[9] * 1000])
         found = base.place(requests, hosts, lambda: next(clock), score=score,

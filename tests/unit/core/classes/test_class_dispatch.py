@@ -108,7 +108,7 @@ class TestPlacement(unittest.TestCase):
                      for each in one_round(waiting, [host("h", count)], rule)],
                 )
 
-    def test_who_is_nowhere_near_its_promise_gives_way(self) -> None:
+    def test_the_request_with_the_largest_margin_is_evicted(self) -> None:
         hosts = [
             host("a", 1, claimant("s", "silver", ran_s=1000)),  # +81 s
             host("b", 1, claimant("t", "silver", ran_s=2000)),  # +192 s
@@ -144,7 +144,7 @@ class TestPlacement(unittest.TestCase):
                 ),
             )
 
-    def test_who_has_got_a_host_in_the_pass_keeps_it(self) -> None:
+    def test_a_request_placed_in_the_pass_keeps_its_host(self) -> None:
         waiting = [claimant("g", "gold"), claimant("h", "gold", waited_s=1)]
         for rule in RULES:
             self.assertEqual(
@@ -178,7 +178,7 @@ class TestPlacement(unittest.TestCase):
 
 
 class TestForemost(unittest.TestCase):
-    def test_of_those_that_are_alike_no_more_than_may_come(self) -> None:
+    def test_the_number_of_equal_requests_is_limited(self) -> None:
         waiting = [
             claimant(f"{name} {number}", name, waited_s=100 - number)
             for name in ("bronze", "gold")
@@ -272,7 +272,7 @@ def after(
 class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), st.randoms(use_true_random=False))
-    def test_the_order_of_what_comes_in_does_not_matter(
+    def test_the_order_of_input_does_not_matter(
         self,
         cloud: tuple[list[Claimant], list[RoundHost]],
         chance: random.Random,

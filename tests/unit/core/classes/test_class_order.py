@@ -76,7 +76,7 @@ class TestOrder(unittest.TestCase):
 
     @hypothesis.settings(max_examples=100, deadline=None)
     @hypothesis.given(requests(ODD), st.integers(0, 2**70))
-    def test_however_large_the_numbers(
+    def test_huge_numbers(
         self, waiting: list[WaitingRequest], more_us: int
     ) -> None:
         waiting = [
@@ -97,7 +97,7 @@ class TestOrder(unittest.TestCase):
         self.assertEqual(["gold", "bronze", "silver"],
                          class_order.ordered(classes, waiting))
 
-    def test_who_has_no_class(self) -> None:
+    def test_requests_without_class(self) -> None:
         waiting = [
             WaitingRequest("none", class_order.NO_CLASS, 0, 10**12, 0, 0),
             WaitingRequest("late", class_order.NORMAL, 0, 0, 0, 9),
@@ -111,7 +111,7 @@ class TestOrder(unittest.TestCase):
                 ["early", "late", "gold", "bronze", "calm", "none"],
                 class_order.ordered(support.CLASSES, waiting))
 
-    def test_of_nobody(self) -> None:
+    def test_no_requests(self) -> None:
         self.assertEqual([], class_order.ordered(support.CLASSES, []))
 
     def test_100_000_are_put_in_order(self) -> None:

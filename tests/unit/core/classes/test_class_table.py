@@ -15,7 +15,7 @@ SILVER = {"name": "silver", "importance": "2", "availability": "0.9"}
 
 
 class TestTable(unittest.TestCase):
-    def test_what_is_not_said_suits_servers(self) -> None:
+    def test_defaults_of_a_class(self) -> None:
         found = class_table.parse([SILVER, GOLD])
         self.assertEqual(("gold", "silver"), found.names)
         self.assertEqual(
@@ -45,7 +45,7 @@ class TestTable(unittest.TestCase):
         self.assertEqual(("silver",), found.hasty)
         self.assertEqual((), class_table.parse([SILVER]).hasty)
 
-    def test_what_is_wrong_is_named(self) -> None:
+    def test_errors_name_the_mistake(self) -> None:
         for entries, text in (
             ([], "0 classes are defined; there must be 1 to 8"),
             ([GOLD, {}], "class number 2: field name is missing"),

@@ -37,7 +37,7 @@ class TestBounds(unittest.TestCase):
         self.assertEqual([(1, 1)] * 3, self.of(1))
         self.assertEqual([(1, 1), (2, 2), (2, 2)], self.of(2))
 
-    def test_of_nothing(self) -> None:
+    def test_a_host_without_cores(self) -> None:
         with self.assertRaisesRegex(ValueError, "smallest host has 0 cores"):
             core_allocation.bounds(0)
 
@@ -51,7 +51,7 @@ class TestBounds(unittest.TestCase):
             self.assertLessEqual(least, most)
 
 
-    def test_bounds_hold_what_they_are_given(self) -> None:
+    def test_clamp(self) -> None:
         self.assertEqual([2, 3, 4], [Bounds(2, 4).clamp(n) for n in (1, 3, 9)])
 
 

@@ -20,7 +20,7 @@ class TestKept(unittest.TestCase):
     GOLD = availability_margin.QosClass("gold", 1, Fraction(1))
     BRONZE = availability_margin.QosClass("bronze", 2, Fraction(1, 2))
 
-    def test_states_times_and_who_is_below(self) -> None:
+    def test_states_times_and_broken_promises(self) -> None:
         def clocks(*told: tuple[int, Kind]) -> Clocks:
             return Clocks(Event(at_us, kind) for at_us, kind in told)
 

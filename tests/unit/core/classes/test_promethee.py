@@ -131,7 +131,7 @@ class TestFlows(unittest.TestCase):
             ),
         )
 
-    def test_one_alone_has_a_flow_of_0(self) -> None:
+    def test_a_single_alternative_has_a_flow_of_0(self) -> None:
         self.assertEqual([0], flows([(3, 3, 3, 3)]))
         self.assertEqual([], flows([]))
         self.assertEqual([], promethee.ordered([], SLA))
@@ -248,7 +248,7 @@ class TestOrder(unittest.TestCase):
         self.assertEqual(expected, promethee.ordered(pool, SLA))
 
     def test_100_000_are_put_in_order(self) -> None:
-        """Whoever compares them in pairs will not see the end of this."""
+        """Comparing all pairs would take too long."""
         chance = random.Random(1)
         pool = [
             Alternative(
@@ -298,7 +298,7 @@ class TestAgeing(unittest.TestCase):
         ),
         st.integers(1, 400),
     )
-    def test_who_waits_that_much_longer_is_ahead(
+    def test_a_longer_wait_by_the_patience_comes_first(
         self, rows: list[tuple[int, ...]], patience_s: int
     ) -> None:
         found = promethee.net_flows(
@@ -313,7 +313,7 @@ class TestAgeing(unittest.TestCase):
                 ):
                     self.assertGreater(score, others, (one, other))
 
-    def test_a_steady_stream_of_better_requests_passes_nobody_for_ever(
+    def test_no_request_starves_under_better_ones(
         self,
     ) -> None:
         arrivals = [(3, 3, 3, 3)] * 150
@@ -328,7 +328,7 @@ class TestAgeing(unittest.TestCase):
         self.assertIn(0, served)
         self.assertLess(served.index(0), 40)
 
-    def test_nobody_starves_in_a_mixed_stream(self) -> None:
+    def test_no_request_starves_in_a_mixed_stream(self) -> None:
         chance = random.Random(3)
         arrivals = [
             tuple(chance.choice((1, 2, 3, 3, 3)) for _ in SLA)

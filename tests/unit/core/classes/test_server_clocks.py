@@ -78,7 +78,7 @@ class TestClocks(unittest.TestCase):
         self.assertEqual(0, Clocks(LIFE[:5]).ran_us(1214))
         self.assertEqual(5, Clocks(LIFE[:6]).ran_us(1220))
 
-    def test_what_is_told_again_later_changes_nothing(self) -> None:
+    def test_a_repeated_event_changes_nothing(self) -> None:
         clocks = Clocks((*LIFE[:3], Event(1050, Kind.RUNNING)))
         self.assertEqual(Clocks(LIFE[:3]).at(1100), clocks.at(1100))
         self.assertEqual(87, clocks.ran_us(1100))
@@ -89,7 +89,7 @@ class TestClocks(unittest.TestCase):
         self.assertEqual(Times(185, 110, 5), clocks.at(3000))
         self.assertEqual(0, clocks.ran_us(3000))
 
-    def test_no_clock_counts_for_who_is_put_aside(self) -> None:
+    def test_no_clock_runs_for_a_shelved_server(self) -> None:
         clocks = Clocks(LIFE[:3]).applied(Event(2000, Kind.ASIDE))
         before = clocks.at(2000)
         self.assertEqual(before, clocks.at(10**15))
@@ -109,12 +109,12 @@ class TestClocks(unittest.TestCase):
             self.assertEqual(Kind.ENDED, ended.kind)
             self.assertFalse(ended.has_gap)
 
-    def test_of_nothing(self) -> None:
+    def test_clocks_without_events(self) -> None:
         self.assertEqual(Times(), Clocks().at(10**15))
         self.assertEqual(0, Clocks().ran_us(10**15))
         self.assertFalse(Clocks().has_gap)
 
-    def test_of_an_instant_all_is_taken_as_it_can_have_been(self) -> None:
+    def test_events_of_one_instant_are_ordered(self) -> None:
         for known, kinds, last in (
             # It gave way, and was allocated again at once.
             (3, (Kind.EVICTED, Kind.ALLOCATING), Kind.ALLOCATING),
@@ -188,7 +188,7 @@ class TestEvents(unittest.TestCase):
 
     @LAW
     @hypothesis.given(lives(), st.data())
-    def test_a_complete_list_repairs_what_was_lost(
+    def test_a_complete_list_repairs_losses(
         self, life: tuple[Event, ...], data: st.DataObject
     ) -> None:
         count = data.draw(st.integers(0, len(life)))
@@ -228,7 +228,7 @@ class TestEvents(unittest.TestCase):
 
     @LAW
     @hypothesis.given(lives(), st.integers(-10, 10**10))
-    def test_settling_keeps_what_the_clocks_show(
+    def test_settling_keeps_the_clocks(
         self, life: tuple[Event, ...], after_us: int
     ) -> None:
         clocks = Clocks(life)

@@ -82,8 +82,8 @@ class TestOrder(unittest.TestCase):
             ],
         )
 
-    def test_002_c2_nobody_harmed_is_best_whoever_else_is(self) -> None:
-        """Where the text has reciprocals of sums of nothing."""
+    def test_002_c2_no_harm_is_best(self) -> None:
+        """The text has reciprocals of empty sums there."""
         harmless = [of_margin("gold", 1), of_margin("bronze", 0)]
         for name in ("gold", "silver", "bronze"):
             harmed = [of_margin(name, "-0.000001")]
@@ -96,7 +96,7 @@ class TestOrder(unittest.TestCase):
                 sum(victim_harm.harm_cost(CLASSES, each) for each in harmed),
             )
 
-    def test_many_less_important_ones_before_one_that_is_more(self) -> None:
+    def test_many_less_important_victims_before_an_important_one(self) -> None:
         many = [of_margin("bronze", -(10**6))] * 1000
         one = of_margin("silver", "-0.000001")
         self.assertLess(
@@ -207,7 +207,7 @@ class TestVictims(unittest.TestCase):
 
     @LAW
     @hypothesis.given(hosts(), st.randoms(use_true_random=False))
-    def test_nobody_can_be_spared_of_those_who_were_not_reprieved(
+    def test_no_chosen_victim_can_be_spared(
         self,
         host: tuple[list[tuple[Standing, dict[str, int]]], dict[str, int]],
         chance: object,
@@ -247,7 +247,7 @@ class TestVictims(unittest.TestCase):
             )
         self.assertIsNone(victim_harm.reprieve(found, {"VCPU": 5}))
 
-    def test_the_best_set_may_be_better_than_what_is_left_over(self) -> None:
+    def test_the_best_set_may_be_better_than_the_reprieve(self) -> None:
         found = [
             (of_margin("bronze", 50, uuid="b"), {"VCPU": 1}),
             (of_margin("bronze", 40, uuid="c"), {"VCPU": 2}),

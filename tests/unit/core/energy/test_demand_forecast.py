@@ -33,11 +33,11 @@ class TestEwma(unittest.TestCase):
     def ewma(self, history):
         return demand_forecast.ewma(history, NOW_S, 300)
 
-    def test_what_is_in_use_and_what_comes(self):
+    def test_usage_and_expected_arrivals(self):
         # Arrivals 2, 0, 4: 2, then .7 * 2 = 1.4, then .3 * 4 + .7 * 1.4.
         self.assertAlmostEqual(8 + 2.18, self.ewma(steps(2, 4, 4, 8)))
 
-    def test_who_leaves_is_no_arrival(self):
+    def test_departures_are_no_arrivals(self):
         self.assertEqual(1, self.ewma(steps(9, 5, 1)))
 
     def test_the_most_of_a_step_counts(self):
@@ -49,11 +49,11 @@ class TestEwma(unittest.TestCase):
         history = ago((1500, 1), (1200, 3), (0, 3))
         self.assertAlmostEqual(3 + 2 * .7 ** 4, self.ewma(history))
 
-    def test_of_one_or_none(self):
+    def test_one_interval_or_none(self):
         self.assertEqual(0, self.ewma([]))
         self.assertEqual(7, self.ewma(steps(7)))
 
-    def test_what_comes_later_is_not_known(self):
+    def test_later_loads_are_ignored(self):
         history = [*steps(1, 2), demand_forecast.Load(NOW_S + 1, 99)]
         self.assertEqual(3, self.ewma(history))
 
@@ -66,7 +66,7 @@ class TestMaxWindow(unittest.TestCase):
             demand_forecast.max_window(history, NOW_S + later_s, 300)
             for later_s in (-1, 0, 1, 4000)])
 
-    def test_of_none(self):
+    def test_an_empty_history(self):
         self.assertEqual(0, demand_forecast.max_window([], NOW_S, 300))
 
 

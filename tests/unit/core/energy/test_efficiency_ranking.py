@@ -34,7 +34,7 @@ class TestEfficiency(unittest.TestCase):
 
 class TestShare(unittest.TestCase):
 
-    def test_of_what_may_be_given(self):
+    def test_share_of_the_allocatable_vcpus(self):
         for vcpus, total, ratio, expected in (
                 (2, 8, 1.0, .25), (2, 8, 2.0, .125), (0, 8, 1.0, 0),
                 (16, 8, 2.0, 1), (2, 8, None, .25), (2, 8, 0.0, .25),
@@ -60,12 +60,12 @@ class TestMarginalWatts(unittest.TestCase):
     def test_a_running_host_costs_the_slope_only(self):
         self.assertEqual(50, self.figures.marginal_watts(.25, in_use=True))
 
-    def test_full_load_is_what_was_measured(self):
+    def test_full_load_adds_up_to_the_measured_watts(self):
         first = self.figures.marginal_watts(.25, in_use=False)
         rest = 3 * self.figures.marginal_watts(.25, in_use=True)
         self.assertEqual(300, first + rest)
 
-    def test_who_draws_more_when_idle_costs_no_less_than_nothing(self):
+    def test_marginal_watts_are_never_negative(self):
         self.assertEqual(0, Figures(None, 90, 100).marginal_watts(
             1, in_use=True))
 
@@ -103,7 +103,7 @@ class TestAsMeasured(unittest.TestCase):
 
     @LAW
     @hypothesis.given(st.floats(1, 1e6), st.floats(0, 1))
-    def test_who_draws_more_is_never_preferred(self, watts, share):
+    def test_a_host_with_more_watts_is_never_preferred(self, watts, share):
         found, more = (self.FIGURES.as_measured(value, share)
                        for value in (watts, watts * 1.5))
         self.assertGreater(found.flops_per_watt, more.flops_per_watt)
@@ -119,7 +119,7 @@ class TestFillUnknown(unittest.TestCase):
         self.assertEqual([2.0, 0.0, 4.0], efficiency_ranking.fill_unknown(
             [2.0, None, 4.0], last=True))
 
-    def test_of_none_known_all_are_equal(self):
+    def test_without_known_weights_all_are_equal(self):
         for last in (False, True):
             self.assertEqual([0.0, 0.0], efficiency_ranking.fill_unknown(
                 [None, None], last=last))

@@ -21,7 +21,7 @@ OPTIONS = energy_observation.Options(
 
 @dataclasses.dataclass
 class Host:
-    """A host, and what is written of it."""
+    """A host and its record."""
 
     state: str = power_steps.ON
     since_us: int = 0
@@ -175,7 +175,7 @@ class TestController(unittest.TestCase):
         self.step(cloud)
         self.assertEqual({}, self.step(cloud))
 
-    def test_what_is_woken_takes_its_next_step_at_once(self):
+    def test_a_woken_host_takes_its_next_step_at_once(self):
         cloud = Cloud(a=Host(power_steps.ASLEEP))
         self.step(cloud)
         self.now_us += 10 * SECOND
@@ -225,7 +225,7 @@ class TestController(unittest.TestCase):
         cloud.minimums = {'rack': 2}
         self.assertEqual(['a'], self.slept(cloud))
 
-    def test_what_is_asked_of_the_calendar_and_of_what_was(self):
+    def test_inputs_of_calendar_and_history(self):
         cloud = Cloud(a=Host(power_steps.ASLEEP), b=Host(power_steps.EMPTYING),
                       c=Host(power_steps.ASLEEP), d=Host())
         cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
@@ -298,7 +298,7 @@ class TestController(unittest.TestCase):
         self.assertEqual({'d'}, self.memory.promised)
         self.assertFalse(found[energy_controller.Wake])
 
-    def test_others_take_the_place_of_one_that_has_failed(self):
+    def test_another_host_replaces_a_failed_one(self):
         cloud = Cloud(a=Host(power_steps.WAKING), b=Host(power_steps.ASLEEP))
         cloud.busy = 1
         self.step(cloud)
@@ -318,7 +318,7 @@ class TestController(unittest.TestCase):
         cloud.is_whole, cloud.busy = False, 2
         self.assertEqual([energy_controller.Advance], list(self.step(cloud)))
 
-    def test_hosts_that_nobody_knows_of(self):
+    def test_hosts_with_lost_states(self):
         cloud = Cloud(a=Host(disabled=True, is_ours=True, up=False),
                       b=Host(disabled=True, is_ours=True), c=Host(),
                       d=Host(power_steps.ASLEEP, disabled=True, is_ours=True))

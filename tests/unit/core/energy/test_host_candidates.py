@@ -11,7 +11,7 @@ from nova_preempt.core.energy import power_steps
 
 class TestCandidates(unittest.TestCase):
 
-    def test_who_is_usable(self):
+    def test_usable_hosts(self):
         for state, up, disabled, expected in (
                 (power_steps.ON, True, False, True),
                 (power_steps.ON, False, False, False),
@@ -24,7 +24,7 @@ class TestCandidates(unittest.TestCase):
         return host_candidates.off(
             state, age_s, boots, lead_s=320, queue_s=70, stopped=stopped)
 
-    def test_who_is_on_in_time(self):
+    def test_hosts_that_are_on_in_time(self):
         for state, age_s, boots, why in (
                 (power_steps.ASLEEP, 10 ** 9, 0, ''),
                 (power_steps.WAKING, 320, 0, ''),
@@ -48,7 +48,7 @@ class TestCandidates(unittest.TestCase):
         self.assertEqual(320, self.off(power_steps.WAKING, 1).patience_s)
         self.assertEqual(390, self.off(power_steps.ASLEEP, 1).patience_s)
 
-    def test_who_counts_as_what(self):
+    def test_hosts_that_count_as_on(self):
         for state, usable, expected in (
                 (power_steps.ON, True, True), (power_steps.ON, False, None),
                 (power_steps.WAKING, False, True),
@@ -68,7 +68,7 @@ class TestCandidates(unittest.TestCase):
             state, idle_intervals, servers=servers, looked_at=looked_at,
             promised=promised)
 
-    def test_who_is_busy(self):
+    def test_busy_hosts(self):
         self.assertTrue(self.is_busy())
         self.assertTrue(self.is_busy(servers=True, looked_at=False))
         self.assertFalse(self.is_busy(looked_at=False))
@@ -77,7 +77,7 @@ class TestCandidates(unittest.TestCase):
         self.assertTrue(self.is_busy(power_steps.WAKING, promised=True))
         self.assertTrue(self.is_busy(idle_intervals=9, promised=True))
 
-    def test_who_is_reserved(self):
+    def test_reserved_and_due_hosts(self):
         for in_s, on, expected in (
                 (None, True, (False, False)), (1000, True, (True, False)),
                 (1001, True, (False, False)), (1000, False, (False, False)),

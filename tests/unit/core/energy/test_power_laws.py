@@ -99,7 +99,7 @@ class TestDue(unittest.TestCase):
 
     @LAW
     @hypothesis.given(starts)
-    def test_nobody_too_early_without_a_queue(self, drawn):
+    def test_no_host_wakes_too_early_without_a_queue(self, drawn):
         needed = {f'host{number}': item
                   for number, item in enumerate(drawn)}
         for name, now in self.wake(needed, 100).items():
@@ -128,8 +128,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
-    def test_never_one_that_is_in_use_or_will_be(self, cloud, forecast,
-                                                 policy):
+    def test_no_used_or_needed_host_sleeps(self, cloud, forecast, policy):
         switches = power_plan.decide(cloud, forecast, policy)
         for name in switches.sleep:
             host = by_name(cloud)[name]
@@ -236,7 +235,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
-    def test_it_comes_to_rest(self, cloud, forecast, policy):
+    def test_repeated_decisions_come_to_rest(self, cloud, forecast, policy):
         """Done again and again it soon has nothing left to do.
 
         And no host is switched there and back.

@@ -19,7 +19,7 @@ class TestDelay(unittest.TestCase):
             power_savings.Delay(8, 180, 3600),
             power_savings.Delay(4, 120, 600)]))
 
-    def test_of_nothing(self):
+    def test_no_samples(self):
         self.assertEqual(power_savings.Totals(), power_savings.totals([], 100))
         self.assertEqual(0, power_savings.delay_req([]))
 
@@ -53,7 +53,7 @@ class TestTotals(unittest.TestCase):
         self.assertEqual((400, 1200), (found.saved_core_s,
                                        found.idle_core_s))
 
-    def test_what_is_after_the_end_does_not_count(self):
+    def test_samples_after_the_end_do_not_count(self):
         samples = [Sample(0, 1, 1), Sample(60, 1, 1), Sample(120, 1, 1)]
         self.assertEqual(90, power_savings.totals(samples, 90).saved_core_s)
         self.assertEqual(power_savings.Totals(), power_savings.totals([], 90))

@@ -55,7 +55,7 @@ class TestController(unittest.TestCase):
                          found.intents)
         self.assertEqual(0, found.wake_at_us)
 
-    def test_no_notice_where_nobody_has_looked_at_the_host(self):
+    def test_no_notice_before_the_host_was_checked(self):
         self.assertEqual((eviction_values.CheckHost('h', 'a'),),
                          self.step(0, hosts={}).intents)
         self.assertFalse(self.memory.has_notice)
@@ -73,8 +73,8 @@ class TestController(unittest.TestCase):
             found.intents)
         self.assertEqual(90 * SECOND, found.wake_at_us)
 
-    def test_who_left_needs_no_notice(self):
-        """The rest is not waited for as long as the one that has left."""
+    def test_a_victim_that_left_needs_no_notice(self):
+        """The other victims are not waited for as long."""
         self.victims['b'] = victim('b', 5)
         self.memory = eviction_controller.begin(self.victims.values(), 0)
         self.give_notice()
@@ -95,13 +95,13 @@ class TestController(unittest.TestCase):
         self.assertEqual(('b',), tuple(
             intent.victim for intent in self.step(32).intents))
 
-    def test_a_victim_that_nobody_can_see_is_not_asked(self):
+    def test_an_unreadable_victim_is_not_evicted(self):
         self.give_notice()
         self.seen['a'] = None, False
         self.assertEqual([], [intent for intent in self.step(30).intents
                               if intent.victim == 'a'])
 
-    def test_one_that_must_not_end_spares_all(self):
+    def test_a_protected_victim_spares_all(self):
         self.give_notice()
         self.seen['b'] = dataclasses.replace(HERE, locked_by='admin'), True
         found = self.step(30)
@@ -109,7 +109,7 @@ class TestController(unittest.TestCase):
                          found.intents)
         self.assertTrue(self.memory.is_over)
 
-    def test_nobody_needs_the_space(self):
+    def test_unneeded_space_spares_all_victims(self):
         self.give_notice()
         found = self.step(10, unwanted={'d': 'why'})
         self.assertEqual((eviction_values.SpareVictim('d',
@@ -117,11 +117,11 @@ class TestController(unittest.TestCase):
         self.assertEqual((True, {'d': 'why'}),
                          (self.memory.is_over, self.memory.unwanted))
 
-    def test_nobody_knows_whether_the_space_is_needed(self):
+    def test_evictions_wait_while_the_need_is_unknown(self):
         self.give_notice()
         self.assertEqual((), self.step(30, unwanted={'d': None}).intents)
 
-    def test_nobody_ends_before_the_space_is_ours(self):
+    def test_no_eviction_before_the_claim_was_checked(self):
         self.give_notice()
         self.assertEqual((eviction_values.CheckClaim(),),
                          self.step(30, is_held=None).intents)
@@ -133,7 +133,7 @@ class TestController(unittest.TestCase):
             in self.step(32, is_held=False).intents))
 
     def test_ten_missed_steps(self):
-        """Nobody is given up that was never asked to end."""
+        """No victim is stuck that was never evicted."""
         self.give_notice()
         self.assertEqual(2, len(self.step(1000).intents))
         self.assertEqual(frozenset(), self.memory.stuck)

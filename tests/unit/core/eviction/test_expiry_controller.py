@@ -45,7 +45,7 @@ class TestExpiry(unittest.TestCase):
         self.assertEqual([False, True, True], [
             is_over(uptime_s=seconds) for seconds in (99, 100, 101)])
 
-    def test_it_is_due_at_its_limit_and_not_before(self):
+    def test_a_server_is_due_at_its_limit(self):
         self.assertEqual(100 * SECOND, step(uptime_s=5).wake_at_us)
         self.assertEqual(100 * SECOND, step(uptime_s=-5).wake_at_us)
         self.assertIsNone(step(uptime_s=100).wake_at_us)
@@ -74,11 +74,11 @@ class TestExpiry(unittest.TestCase):
             with self.subTest(vm_state):
                 self.assertIs(expected, is_over(Server(vm_state)))
 
-    def test_who_may_lengthen_it(self):
+    def test_locks_that_lengthen_the_run_time(self):
         self.assertTrue(is_over(Server(locked_by='owner')))
         self.assertFalse(is_over(Server(locked_by='admin')))
 
-    def test_who_would_not_come_back_runs_on(self):
+    def test_a_class_server_that_would_be_deleted_runs_on(self):
         server = Server(class_name='gold')
         self.assertFalse(is_over(server))
         self.assertTrue(is_over(server, action='shelve'))

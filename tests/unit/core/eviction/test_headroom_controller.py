@@ -40,13 +40,13 @@ class TestChoose(unittest.TestCase):
         self.assertEqual(['gpu0'], self.chosen(
             'CUSTOM_GPU:1', plain=headroom_controller.MOST, gpus=3))
 
-    def test_not_all_where_some_is_nobodys_to_give(self):
-        """A GPU that a normal server has: the rest ends for nothing."""
+    def test_no_evictions_for_a_class_that_cannot_be_freed(self):
+        """A normal server uses the GPU, so evictions would be in vain."""
         self.assertEqual(['plain0'], self.chosen('VCPU:1,CUSTOM_GPU:1',
                                                  plain=3, gpus=0))
         self.assertEqual([], self.chosen('CUSTOM_GPU:1', plain=3, gpus=0))
 
-    def test_of_each_class_the_cheapest_are_looked_at(self):
+    def test_the_cheapest_servers_of_each_class_are_evaluated(self):
         self.assertEqual(['gpu0'], self.chosen(
             'VCPU:1,CUSTOM_GPU:1', plain=headroom_controller.MOST, gpus=3))
 
@@ -80,7 +80,7 @@ class TestStep(unittest.TestCase):
                 self.candidates, changes), memory, 0)
         return [end.server.uuid for end in found.intents], found.memory
 
-    def test_who_ends_already_is_counted(self):
+    def test_ending_servers_count_as_free(self):
         self.assertEqual((['a'], None), self.step())
         self.assertEqual(([], None), self.step(ending='a'))
         self.assertEqual(1, self.asked)

@@ -9,7 +9,7 @@ from nova_preempt.core.model import SECOND
 
 
 class TestStopped(unittest.TestCase):
-    """Victims that were stopped to give way."""
+    """Tests of stopped victims."""
 
     def step(self, seen, now_s=0, **values):
         return retention_controller.step(retention_controller.Observed(
@@ -31,29 +31,29 @@ class TestStopped(unittest.TestCase):
             len(self.step(seen, now_s, retention_s=60).intents)
             for now_s in (59, 60, 61)])
 
-    def test_nobody_is_deleted_while_that_is_paused(self):
+    def test_no_victim_is_deleted_while_paused(self):
         self.assertEqual((), self.step(observed_server.ObservedServer(
             'a', 'stopped', None, 'h'), 61,
                                        retention_s=60, paused=True).intents)
 
-    def test_one_that_runs_is_never_deleted(self):
+    def test_a_running_victim_is_never_deleted(self):
         for vm_state in ('active', 'paused', 'suspended', 'rescued',
                          'resized'):
             for kept in (False, True):
                 self.assertEqual(retention_controller.Intent.GIVE_BACK,
                                  self.found(vm_state, kept=kept))
 
-    def test_one_that_nova_works_on_is_left(self):
+    def test_a_victim_with_a_task_is_left(self):
         for vm_state in ('stopped', 'active', 'shelved_offloaded'):
             self.assertIsNone(self.found(vm_state, 'migrating'))
 
-    def test_one_that_does_not_run_is_deleted_in_the_end(self):
+    def test_a_stopped_victim_is_deleted_in_the_end(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
             self.assertEqual(retention_controller.Intent.DELETE,
                              self.found(vm_state))
             self.assertIsNone(self.found(vm_state, kept=True))
 
-    def test_one_whose_lock_is_not_ours_is_not_deleted(self):
+    def test_a_victim_without_our_lock_is_not_deleted(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
             self.assertEqual(retention_controller.Intent.NOT_OURS,
                              self.found(vm_state, ours=False))
@@ -62,7 +62,7 @@ class TestStopped(unittest.TestCase):
         self.assertEqual(retention_controller.Intent.GIVE_BACK,
                          self.found('active', ours=False))
 
-    def test_one_that_has_nothing_any_more(self):
+    def test_a_victim_that_is_gone_or_offloaded(self):
         self.assertEqual(retention_controller.Intent.GONE,
                          self.step(None, retention_s=1).intents[0])
         self.assertEqual(retention_controller.Intent.SHELVED,

@@ -26,7 +26,7 @@ class TestAskedWindow(unittest.TestCase):
         asked = admission.requested_window(1000, start_s, end_s, duration_s)
         return (asked.start_s, asked.end_s, asked.duration_s, asked.immediate)
 
-    def test_what_is_meant(self):
+    def test_windows_of_requests(self):
         for said, expected in (
                 ((None, None, 60), (1000, 1060, 60, True)),
                 ((2000, None, 60), (2000, None, 60, False)),
@@ -41,7 +41,7 @@ class TestAskedWindow(unittest.TestCase):
         self.assertEqual((1000, None, 60, False),
                          self.ask(1000, duration_s=60))
 
-    def test_what_cannot_be(self):
+    def test_invalid_windows(self):
         for said, message in (
                 ((939, None, 60), '^start_time: it is in the past'),
                 ((None, 1000, 60), '^end_time: it is in the past'),

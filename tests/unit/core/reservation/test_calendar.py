@@ -100,7 +100,7 @@ class TestWindow(unittest.TestCase):
             assert found is not None
             self.assertEqual(expected, found.start_s)
 
-    def test_nonsense(self) -> None:
+    def test_invalid_arguments(self) -> None:
         for duration_s, quantity in ((0, 1), (-1, 1), (1, 0), (1, -1)):
             with self.assertRaises(ValueError):
                 calendar.find(

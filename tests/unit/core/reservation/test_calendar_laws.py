@@ -119,7 +119,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(
         calendars(), REQUESTS, st.sampled_from(("best_fit", "energy", "name"))
     )
-    def test_the_best_of_those_that_are_free(
+    def test_the_best_free_hosts(
         self, hosts: list[ReservableHost], request: Request, name: str
     ) -> None:
         keys: dict[str, Any] = {}
@@ -146,10 +146,10 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(calendars(), REQUESTS)
-    def test_gaps_are_those_around(
+    def test_gaps_before_and_after_are_given(
         self, hosts: list[ReservableHost], request: Request
     ) -> None:
-        """A ranking is told for how long a host is free on both sides."""
+        """A ranking gets the free time on both sides."""
         fits: list[calendar.HostWindow] = []
 
         def ranking(fit: calendar.HostWindow) -> str:
@@ -177,7 +177,7 @@ class TestLaws(unittest.TestCase):
     def test_never_two_on_a_host_at_once(
         self, hosts: list[ReservableHost], requests: list[Request], seed: int
     ) -> None:
-        """Whatever is asked for in which order."""
+        """For any requests in any order."""
         random.Random(seed).shuffle(requests)
         for request in requests:
             found = request.find(hosts)

@@ -45,7 +45,7 @@ class TestBrake(unittest.TestCase):
     def test_released_by_an_operator(self) -> None:
         self.assertEqual('', down_host_controller.brake_reason(100, 50, 100))
 
-    def test_what_its_owner_is_told(self) -> None:
+    def test_reasons_for_the_owner(self) -> None:
         found = down_host_controller.owner_reasons(MINE, 'ab',
                                           '25 of 100 hosts are down')
         self.assertEqual(
@@ -133,13 +133,13 @@ class TestStep(unittest.TestCase):
         self.memory = found.memory
         return found.intents, self.memory.given_up(at_s * SECOND)
 
-    def test_given_up_after_its_time(self) -> None:
+    def test_a_host_is_replaced_after_the_grace(self) -> None:
         for at_s, expected in ((0, []), (59, []), (60, ['a'])):
             self.assertEqual(((), expected), self.step(View('a'), at_s))
         self.assertEqual(((), []), self.step(View(), 61))
 
-    def test_what_was_seen_long_ago_says_nothing(self) -> None:
-        """Nor what was seen before the clock was turned back."""
+    def test_old_observations_are_ignored(self) -> None:
+        """Also those from before the clock was set back."""
         self.step(View('a'), 1000)
         for at_s in (1121, 100):
             self.assertEqual(((), []), self.step(View('a'), at_s))
@@ -157,21 +157,21 @@ class TestStep(unittest.TestCase):
         self.assertEqual(((), []), self.step(View('a'), 119))
         self.assertEqual(((), ['a']), self.step(View('a'), 120))
 
-    def test_one_that_was_told_by_another_engine(self) -> None:
+    def test_an_owner_told_by_another_engine(self) -> None:
         known = dataclasses.replace(MINE,
                                     public_reason=down_host_controller.BRAKED)
         self.assertEqual(
             ((down_host_controller.TellOwner('r1', '', False),), []),
             self.step(View(reservations=(known,)), 0))
 
-    def test_it_lets_go_where_others_are_free(self) -> None:
+    def test_the_brake_is_released_if_others_are_free(self) -> None:
         for others, expected in (('', True), ('x', False)):
             self.memory = down_host_controller.Memory()
             for at_s in range(0, down_host_controller.BRAKE_S + 1, 60):
                 self.step(View('a', 4, others=others), at_s)
             self.assertIs(expected, bool(self.memory.why))
 
-    def test_who_sees_nothing_gives_up_nobody_and_tells_nobody(self) -> None:
+    def test_an_engine_without_a_view_replaces_no_host(self) -> None:
         for at_s in (0, 60, 120):
             self.assertEqual(((), []), self.step(View('a', seen=False), at_s))
         self.assertEqual('the bus is away', self.memory.why)

@@ -47,11 +47,11 @@ class TestDrain(unittest.TestCase):
             self.assertEqual((notice, move), (step.notice, step.move))
             self.assertEqual(900, step.lead_s)
 
-    def test_what_is_busy_is_left_to_finish(self):
+    def test_a_busy_server_is_left(self):
         step = self.decide(make('p1', busy=True), make('p2'))
         self.assertEqual((('p2',), ()), (step.notice, step.blocking))
 
-    def test_nobody_ends_in_vain(self):
+    def test_no_server_is_evicted_in_vain(self):
         for stays_s in (1, math.inf):
             for uuid in ('p1', 'n1'):
                 step = self.decide(make(uuid, stays_s=stays_s), make('p2'),
@@ -59,13 +59,13 @@ class TestDrain(unittest.TestCase):
                 self.assertEqual(((), (), (uuid,)), (
                     step.notice, step.move, step.blocking))
 
-    def test_a_promise_that_is_kept_in_time_blocks_nobody(self):
+    def test_a_minimum_run_time_over_in_time_does_not_block(self):
         early = make('p1', stays_s=400)
         self.assertEqual(('p1',), self.decide(
             early, to_start_s=499).blocking)
         self.assertEqual((), self.decide(early, to_start_s=500).blocking)
 
-    def test_where_a_move_was_refused_nobody_gets_notice(self):
+    def test_no_notice_after_a_refused_move(self):
         step = self.decide(make('n1', refused=True), make('p1'))
         self.assertEqual(((), ('n1',)), (step.notice, step.move))
 
@@ -101,7 +101,7 @@ class TestDrain(unittest.TestCase):
             self.assertEqual(expected, drain_rules.stays_s(
                 kept=kept, uptime_s=uptime_s, minimum_s=minimum_s))
 
-    def test_whose_server_it_is(self):
+    def test_kinds_of_servers(self):
         start = reservation_model.from_s(0)
         running = {uuid: reservation_model.Reservation(
             uuid, 'p', 1, 60, start, 'delete', 0,

@@ -93,7 +93,7 @@ class TestMatches(unittest.TestCase):
         self.assertFalse(matches({"version": 1.95}))
 
     def test_in_is_as_relations_are(self) -> None:
-        """Whatever stands on which side."""
+        """On either side."""
         for query in (
             ["in", "$cores", 8], ["in", 8, "$cores"],
             ["in", "1.10", "$version"], ["in", 1.1, "$version"],
@@ -109,7 +109,7 @@ class TestMatches(unittest.TestCase):
             self.assertFalse(host_query.parse(query).matches(HOST), query)
 
     def test_work_is_bounded_before_it_is_done(self) -> None:
-        """Whatever lists there are, and however small the query is."""
+        """With any lists and small queries."""
         many = [f"$list{number}" for number in range(497)]
         for query in (
             ["in", "x", *many], ["in", "$traits", *many], ["<", *many],
@@ -121,7 +121,7 @@ class TestMatches(unittest.TestCase):
         host_query.parse(["in", "x", *["$traits"] * 400])
         host_query.parse(["in", "$name", *map(str, range(400))])
 
-    def test_of_long_lists_no_more_counts(self) -> None:
+    def test_long_lists_are_truncated(self) -> None:
         numbers = list(map(str, range(host_query.MAX_LIST + 1)))
         for value, expected in ((0, True), (host_query.MAX_LIST, False)):
             self.assertEqual(expected, host_query.parse(
@@ -311,7 +311,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(QUERIES, PROPERTIES, PROPERTIES)
-    def test_only_what_is_named_matters(
+    def test_only_named_properties_matter(
         self,
         query: list[object],
         properties: dict[str, object],
@@ -334,10 +334,10 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(ANYTHING, st.dictionaries(NAMES, ANYTHING))
-    def test_whatever_is_asked_of_whatever(
+    def test_any_json_is_a_query_or_invalid(
         self, query: object, properties: dict[str, object]
     ) -> None:
-        """Either it is a query, or InvalidQuery says that it is none."""
+        """It is a query, or InvalidQuery is raised."""
         try:
             parsed = host_query.parse(query)
         except InvalidQuery as exc:
@@ -349,7 +349,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(
         st.text() | st.from_regex(r'\[("(=|in|and)",?|[0-9$"\[\]{}, ]){0,20}')
     )
-    def test_whatever_text(self, query: str) -> None:
+    def test_any_text(self, query: str) -> None:
         try:
             parsed = host_query.parse(query)
         except InvalidQuery:
@@ -358,7 +358,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(QUERIES, st.dictionaries(NAMES, ANYTHING))
-    def test_whatever_properties(
+    def test_any_properties(
         self, query: list[object], properties: dict[str, object]
     ) -> None:
         self.assertIsInstance(

@@ -44,7 +44,7 @@ def steps(*changes):
 
 class TestStep(unittest.TestCase):
 
-    def test_what_is_to_come(self):
+    def test_next_events(self):
         started = {'ready_at': START}
         for values, expected in (
                 ({}, [(0, Kind.START), (3600, Kind.END)]),
@@ -129,11 +129,11 @@ class TestStart(unittest.TestCase):
         self.assertEqual({},
                          self.start(reservation_model.READY, ready_at=START))
 
-    def test_none_while_they_are_off(self):
+    def test_no_start_while_reservations_are_disabled(self):
         self.assertEqual({},
                          self.start(reservation_model.READY, enabled=False))
 
-    def test_none_that_is_over(self):
+    def test_no_start_after_the_end(self):
         for status in (reservation_model.ENDED, reservation_model.CANCELLED,
                        reservation_model.ERROR):
             self.assertEqual({}, self.start(reservation_model.READY,

@@ -41,7 +41,7 @@ def normal(uuid, **values):
 
 @dataclasses.dataclass
 class View:
-    """A cloud as a test says."""
+    """View of the cloud of a test."""
 
     reservation: reservation_model.Reservation
     there: dict = dataclasses.field(default_factory=dict)
@@ -117,7 +117,7 @@ class TestController(unittest.TestCase):
         view.ending = ('p', 'q')
         self.assertEqual(((), 5), self.step(view, 175))
 
-    def test_it_starts_when_its_hosts_are_empty(self):
+    def test_a_reservation_starts_when_its_hosts_are_empty(self):
         view = View(reservation(('h1', reservation_model.EMPTYING),
                                 ('h2', reservation_model.READY)),
                     {'h2': [spot('own', named=('r1',))]})
@@ -248,7 +248,7 @@ class TestController(unittest.TestCase):
         self.assertNotIn(healing_rules.ReturnHost('h1', 'h2'),
                          self.step(view, -100)[0])
 
-    def test_others_are_turned_away(self):
+    def test_other_servers_are_removed(self):
         view = View(reservation(('h1', reservation_model.READY), ready=True), {
             'h1': [drain_rules.Server('own', ('r1',)), spot('p'),
                    normal('n')]})
@@ -262,7 +262,7 @@ class TestController(unittest.TestCase):
         view.hosts = {'h1': observed_hosts.Host('h1', dark=True)}
         self.assertEqual(((), None), self.step(view, -100))
 
-    def test_a_host_that_nobody_lists(self):
+    def test_an_unlisted_host(self):
         view = View(reservation(('h1', reservation_model.EMPTYING)))
         view.host = lambda name: None
         self.assertEqual(((), 1), self.step(view, -100))

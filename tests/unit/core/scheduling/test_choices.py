@@ -147,8 +147,9 @@ class TestBudgets(unittest.TestCase):
         found.budget = eviction_budgets.Budgets(1, 0, {}, {})
         self.assertEqual([('host1', ['b'])], found.placed(SLOT))
 
-    def test_of_another_project(self):
-        """The dearer set, since the cheaper ones are all of one project."""
+    def test_a_victim_of_another_project(self):
+        """The more expensive set, since the cheaper servers are of one
+        project."""
         found = world.World()
         found.add('host1', slots(3), {}, spots(
             a=(10, 1), b=(20, 1), c=(3000, 1)))

@@ -252,7 +252,7 @@ class TestFloors(unittest.TestCase):
         self.policy = dataclasses.replace(
             self.policy, classes=self.cloud.promises())
 
-    def test_what_happened_to_one_of_a_class_is_looked_at(self):
+    def test_hosts_with_changed_clocks_are_evaluated(self):
         self.promised(*HOSTS * ['bronze'])
         self.assertEqual(HOSTS, len(self.work_out(8)))
         # Read anew, and the same.
@@ -312,7 +312,7 @@ class TestFloors(unittest.TestCase):
         self.cloud.wait(3600 - 30 - 240)
         self.assertEqual(('host 3', 1), self.first())
 
-    def test_what_has_changed_is_looked_at(self):
+    def test_changed_hosts_are_evaluated(self):
         self.fill()
         self.work_out(8)
         self.cloud.leave(2)

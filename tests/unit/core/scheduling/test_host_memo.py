@@ -43,19 +43,19 @@ class TestMemo(unittest.TestCase):
         self.host.servers['a'] = world.server('a', 'h', task_state='deleting')
         self.assertEqual(['b'], self.uuids())
 
-    def test_somebody_has_come_or_gone(self):
+    def test_a_server_came_or_left(self):
         self.hosted()
         self.host.remove('a')
         self.assertEqual(['b'], self.uuids())
         self.host.add('c', {'VCPU': 1}, world.server('c', 'h'))
         self.assertEqual(['b', 'c'], self.uuids())
 
-    def test_who_holds_nothing_is_none(self):
+    def test_a_server_without_allocation_is_no_victim(self):
         self.host.allocations['b'] = {}
         self.host.generation += 1
         self.assertEqual(['a'], self.uuids())
 
-    def test_what_it_has_changed(self):
+    def test_an_allocation_has_changed(self):
         self.hosted()
         self.host.allocations['a'] = {'VCPU': 1}
         self.host.generation += 1
@@ -83,8 +83,8 @@ class TestMemo(unittest.TestCase):
     @LAW
     @hypothesis.given(test_decision_cycle.clouds(), st.lists(st.integers(1, 4),
                                                              max_size=6))
-    def test_it_changes_no_decision(self, hosts, sizes):
-        """However much has been placed before."""
+    def test_the_memo_changes_no_decision(self, hosts, sizes):
+        """After any placements."""
         remembering = test_decision_cycle.build(hosts)
         forgetful = test_decision_cycle.build(hosts)
         for number, size in enumerate(sizes):

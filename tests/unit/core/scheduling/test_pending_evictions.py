@@ -46,10 +46,10 @@ def join(request: dict[str, int], used: int, ends: Ends,
 
 class TestJoin(unittest.TestCase):
 
-    def test_it_fits_in_what_is_given_up(self) -> None:
+    def test_a_request_fits_into_released_space(self) -> None:
         self.assertEqual(('d',), join(size(2), 8, {'d': (size(2), 0)}))
 
-    def test_with_what_is_free(self) -> None:
+    def test_released_and_free_space_add_up(self) -> None:
         self.assertEqual(('d',), join(size(3), 7, {'d': (size(2), 0)}))
 
     def test_too_little(self) -> None:
@@ -59,7 +59,7 @@ class TestJoin(unittest.TestCase):
         self.assertEqual((), join(size(2), 8, {
             'd': ({'VCPU': 2, 'MEMORY_MB': GIB}, 0)}))
 
-    def test_others_wait_for_it_already(self) -> None:
+    def test_space_of_waiting_requests_is_not_joined(self) -> None:
         endings = {'d': (size(3), 0)}
         self.assertEqual(('d',), join(size(1), 8, endings,
                                       (size(1), size(1))))
@@ -75,7 +75,7 @@ class TestJoin(unittest.TestCase):
     def test_a_host_that_holds_more_than_it_has(self) -> None:
         self.assertEqual((), join(size(2), 9, {'d': (size(2), 0)}))
 
-    def test_who_ends_first(self) -> None:
+    def test_the_eviction_that_ends_first_is_joined(self) -> None:
         ends = {'a': (size(2), 60), 'b': (size(2), 5)}
         self.assertEqual(('b',), join(size(2), 8, ends))
         self.assertEqual(('b', 'a'), join(size(3), 8, ends))
@@ -85,7 +85,7 @@ class TestJoin(unittest.TestCase):
         self.assertEqual((), join(size(2), 8, endings, (), 59))
         self.assertEqual(('a',), join(size(2), 8, endings, (), 60))
 
-    def test_what_another_holds_for_a_victim(self) -> None:
+    def test_space_that_a_stand_in_holds_for_a_victim(self) -> None:
         host = Host('host', (Provider('rp', 1, {
             'VCPU': Inventory(8)}, {'other': {'VCPU': 3},
                                     'rest': {'VCPU': 5}}),))
@@ -99,7 +99,7 @@ class TestJoin(unittest.TestCase):
             self.assertEqual(joined, pending_evictions.join(
                 Request.of({'VCPU': number}), host, releasing))
 
-    def test_nobody_ends(self) -> None:
+    def test_nothing_to_join(self) -> None:
         self.assertEqual((), join(size(2), 8, {}))
 
     @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)),

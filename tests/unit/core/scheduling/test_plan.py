@@ -52,13 +52,13 @@ class TestPlan(unittest.TestCase):
             {"a": {("h", "VCPU"): 2, ("g0", "GPU"): 1}}, plan().retained()
         )
 
-    def test_who_loses_pci_devices_must_have_nothing(self) -> None:
+    def test_a_victim_that_loses_pci_devices_keeps_nothing(self) -> None:
         found = plan("COMPUTE_MANAGED_PCI_DEVICE")
         self.assertEqual(plan().retained(), found.retained())
         self.assertEqual({"a"}, found.displaced())
         self.assertEqual(frozenset(), plan().displaced())
 
-    def test_who_loses_none_keeps_the_rest(self) -> None:
+    def test_a_victim_without_lost_devices_keeps_the_rest(self) -> None:
         found = plan("COMPUTE_MANAGED_PCI_DEVICE").taking({("h", "VCPU"): 3})
         assert found is not None
         self.assertEqual({("h", "VCPU"): 1}, found.missing)

@@ -14,7 +14,7 @@ CAPACITY = {'VCPU': 8}
 
 
 class UnansweredTestCase(unittest.TestCase):
-    """Five hosts that are full, of preemptible servers ever dearer.
+    """Five full hosts with increasingly expensive preemptible servers.
 
     :ivar broken: {uuid of a host: seconds after which reading it fails}
     :ivar fresh: hosts that need not be read
@@ -72,16 +72,16 @@ class TestReading(UnansweredTestCase):
         self.assertEqual('z', self.order())
         self.assertEqual('nobody is there', self.cycle.refusal)
 
-    def test_of_one_host(self):
-        """The others are looked at all the same."""
+    def test_one_host_fails(self):
+        """The other hosts are evaluated."""
         self.broken = {'h': 0}
         self.assertEqual('ijkl', self.order())
         self.assertEqual('', self.cycle.refusal)
         self.assertEqual('no answer for h', self.cycle.silent.reason)
         self.assertEqual('no answer for h', self.cycle.search.refusals['h'])
 
-    def test_of_many_hosts_at_once(self):
-        """An error that comes at once costs nothing, however often."""
+    def test_many_hosts_fail_at_once(self):
+        """Immediate errors use no time."""
         self.broken = dict.fromkeys('hijk', 0.01)
         self.assertEqual('l', self.order())
         self.assertEqual('', self.cycle.refusal)
@@ -162,8 +162,8 @@ class TestClaiming(UnansweredTestCase):
 
         self.cycle.cloud.list_again = unanswered
 
-    def test_it_is_left_out(self):
-        """For the servers to come, and when the request is decided anew."""
+    def test_a_failed_host_is_omitted(self):
+        """For further servers and further decisions of the request."""
         hosts = self.order()
         self.cycle.leave('h', cloud_port.Unanswered('500'))
         self.cycle.claimed('i')
@@ -195,8 +195,8 @@ class TestClaiming(UnansweredTestCase):
         self.assertEqual(['h', 'i'], self.read)
         self.assertIn('i', self.cycle.silent.excluded)
 
-    def test_it_takes_long(self):
-        """No further host is tried, now or when it is decided anew."""
+    def test_slow_failures_end_the_search(self):
+        """No further host is tried, now or in a new decision."""
         self.order()
         self.cannot_confirm(cloud_port.CLAIM_S / 2)
         self.assertIsNone(self.cycle.confirm('h'))

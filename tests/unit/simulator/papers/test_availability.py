@@ -80,7 +80,7 @@ SERVERS = {'period_us': 300 * SECOND, 'overheads_s': {60: 1}}
 
 class TestValidation(Ranges):
 
-    def test_002_v1q_each_class_gets_what_it_was_promised(self):
+    def test_002_v1q_each_class_gets_its_promise(self):
         self.assert_002_v1q(run(VALIDATION_1))
 
     def test_002_v1p_by_priority_some_starve(self):
@@ -95,7 +95,7 @@ class TestValidation(Ranges):
     def test_002_vm_servers_are_preempted_less_often(self):
         self.assert_002_vm(run(VALIDATION_1, **SERVERS))
 
-    def test_with_what_suits_servers_promises_to_silver_are_kept(self):
+    def test_defaults_for_servers_keep_promises_to_silver(self):
         outcome = run(
             VALIDATION_1, classes=availability.published_classes(300, 300),
             **SERVERS)
@@ -128,7 +128,7 @@ class TestRun(unittest.TestCase):
                  for number, (at_s, name, life_s) in enumerate(arrivals)],
                 until_s * SECOND, overheads_s={2: 1}), 0)
 
-    def test_who_comes_first_runs_at_once(self):
+    def test_the_first_request_runs_at_once(self):
         outcome = self.run_one((0, 'gold', None))
         self.assertEqual({'gold': [1]}, outcome.availabilities)
 
@@ -137,13 +137,13 @@ class TestRun(unittest.TestCase):
         self.assertEqual([.75, 1], sorted(outcome.availabilities['gold']))
         self.assertEqual(0, outcome.preemptions)
 
-    def test_who_gives_way_comes_back_after_a_while(self):
+    def test_an_evicted_request_comes_back_after_a_while(self):
         # 0 to 40, then 42 to 100, when the other one has ended.
         outcome = self.run_one((0, 'bronze', None), (40, 'gold', 30))
         self.assertEqual(1, outcome.preemptions)
         self.assertEqual((40 + 28) / 100, mean(outcome, 'bronze'))
 
-    def test_who_has_run_enough_ends(self):
+    def test_a_request_ends_after_its_run_time(self):
         """With what it was away for it takes longer."""
         classes = availability.published_classes()
         experiment = availability.Experiment(

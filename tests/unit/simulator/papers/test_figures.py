@@ -47,7 +47,7 @@ class TestLines(unittest.TestCase):
 
 class TestStatistics(unittest.TestCase):
 
-    def test_of_nothing(self):
+    def test_statistics_of_no_values(self):
         self.assertEqual((0, 0), (figures.mean([]),
                                   figures.quantile([], 0.5)))
 

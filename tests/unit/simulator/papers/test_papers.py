@@ -47,7 +47,7 @@ class TestOpie(unittest.TestCase):
         opie.POLICY = dearer
         self.assertFalse(all(opie._is_best(chance, 'M') for _ in range(5)))
 
-    def test_times_are_those_of_a_clock(self):
+    def test_times_are_read_from_the_clock(self):
         ticks = itertools.count()
         times = opie.call_times(1, lambda: next(ticks) / 1000)
         self.assertEqual(7, len(times))
@@ -120,7 +120,7 @@ class TestSla(unittest.TestCase):
     def setUpClass(cls):
         cls.found = sla.run(1, 1, None)
 
-    def test_who_is_served_better_gets_more_cores(self):
+    def test_better_classes_get_more_cores(self):
         answers = [each for each in self.found.figures
                    if each.published == 'yes']
         self.assertEqual(12, len(answers))
@@ -193,7 +193,7 @@ class TestClimate(unittest.TestCase):
         return climate.Lease(3600 * asked_h, 3600 * start_h, 3600 * run_h,
                              hosts)
 
-    def test_what_comes_without_reservations(self):
+    def test_loads_without_reservations(self):
         # Day 0 is a Monday, of which 10 h is in working hours, 22 h not.
         at_once = climate.on_demand(self.lease(10, 22))
         self.assertEqual((10, 10), (at_once.asked_s / 3600,
@@ -217,7 +217,7 @@ class TestClimate(unittest.TestCase):
         self.assertEqual({32.0}, set(site.cores('hosts on')))
         self.assertEqual({0.0, 16.0}, set(site.cores('hosts reserved')))
 
-    def test_what_hosts_draw(self):
+    def test_power_draw_of_hosts(self):
         """Reserved hosts draw power as in use, others as idle."""
         *_, site = self.simulate(self.lease(10, 10), 3, is_switching=False)
         (_, *most), *rest = sorted(climate._KINDS, reverse=True)
@@ -225,7 +225,7 @@ class TestClimate(unittest.TestCase):
             in_use - idle for in_use, idle in (most, rest[0][1:]))
         self.assertAlmostEqual(drawn_wh / 1000, site.totals.used_kwh, 3)
 
-    def test_who_comes_at_once_waits_for_a_boot(self):
+    def test_requests_on_demand_wait_for_a_boot(self):
         _, saved_h, site = self.simulate(self.lease(10, 10))
         (delay,) = site.delays
         self.assertEqual((16, 3600), (delay.cores, delay.duration_s))
@@ -233,7 +233,7 @@ class TestClimate(unittest.TestCase):
         self.assertLess(delay.boot_s, climate.BOOT_S + 2 * climate.NOTE_S)
         self.assertGreater(saved_h, 0.9 * (4 * 24 - 2))
 
-    def test_who_has_reserved_does_not(self):
+    def test_requests_in_advance_do_not_wait(self):
         _, saved_h, site = self.simulate(self.lease(10, 12))
         self.assertEqual([], site.delays)
         self.assertGreater(saved_h, 0.9 * (4 * 24 - 2))

@@ -139,7 +139,7 @@ class TestRunOnce(unittest.TestCase):
             assert start is not None
             self.assertEqual((expected,), start.hosts)
 
-    def test_others_of_the_category_alone_share_its_cores(self) -> None:
+    def test_cores_are_shared_within_a_category(self) -> None:
         hosts = [high("a", 9), sla.Host("low", Category.LOW, 9, 9)]
         queue = [
             request("r", time=3, cores=3),

@@ -154,7 +154,7 @@ class TestPacking(unittest.TestCase):
         self.assertEqual({'before the trace': 1, 'of no known type': 1},
                          skipped)
 
-    def test_what_is_wrong_is_named(self):
+    def test_errors_name_the_mistake(self):
         for server, why in (
                 ((1, 9, 5, 2, 0, 1), 'priority is 2'),
                 ((1, 9, 5, 0, 2, 1), 'it ends (1) before it starts (2)'),
@@ -322,7 +322,7 @@ class TestErrors(unittest.TestCase):
             1_500_000, 'b', 2, 60, 120, 30, ['>', '$vcpus', 3], 'p',
             'delete'), found[1])
 
-    def test_what_a_reserved_host_has(self):
+    def test_invalid_host_properties(self):
         for text, query in (('{"VCPU": 2, "DISK_GB": 0}', [
                 'and', ['>=', '$inventory.VCPU', 2]]), ('{"VCPU": 0}', None)):
             pathlib.Path(self.path).write_text(
@@ -431,7 +431,7 @@ class TestFuzz(unittest.TestCase):
 
 class TestWriting(unittest.TestCase):
 
-    def test_what_is_written_is_read(self):
+    def test_written_traces_can_be_read(self):
         for name in FILES:
             events, _ = read(name)
             stream = io.StringIO()
