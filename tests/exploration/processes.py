@@ -9,14 +9,12 @@ from nova.scheduler import host_manager
 from nova.scheduler.client import report
 import oslo_messaging as messaging
 from oslo_messaging import opts as messaging_opts
-import sqlalchemy as sa
 
 from nova_preempt import db
 from nova_preempt import rpc
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
-from nova_preempt.db import models
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_schedule
@@ -24,6 +22,7 @@ from nova_preempt.reservation import reservation_service
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration import machines
+from tests.exploration import memory_database
 from tests.exploration import nova_records
 from tests.exploration import tasks
 
@@ -32,8 +31,6 @@ CONF = nova.conf.CONF
 #: The Database of all processes of all explorations, whose statements are
 #: compiled once; [None] until the first one.
 _DATABASE = [None]
-#: {table: rows that it has from the beginning}
-_FIRST_ROWS = {}
 
 
 @contextlib.contextmanager
@@ -58,7 +55,9 @@ def configured(directory, settings):
     CONF.set_override('interval_s', 5, 'preemption_engine')
     for (group, name), value in settings.items():
         CONF.set_override(name, value, group)
-    _empty_tables()
+    if _DATABASE[0] is None:
+        _DATABASE[0] = memory_database.MemoryDatabase(CONF)
+    _DATABASE[0].empty()
     cell_calls._OF_PROCESS._states.clear()
     with mock.patch.object(db, 'Database', lambda conf: _DATABASE[0]), (
             mock.patch.object(schema, 'sync')):
@@ -66,22 +65,6 @@ def configured(directory, settings):
             yield
         finally:
             CONF.reset()
-
-
-def _empty_tables():
-    if _DATABASE[0] is None:
-        with mock.patch.object(sa.pool, 'NullPool', sa.pool.QueuePool):
-            _DATABASE[0] = db.Database(CONF)
-            schema.sync(_DATABASE[0])
-        for table in models.Base.metadata.sorted_tables:
-            rows = _DATABASE[0].read(sa.select(table))
-            if rows:
-                _FIRST_ROWS[table] = [row._asdict() for row in rows]
-    with _DATABASE[0].engine.begin() as transaction:
-        for table in reversed(models.Base.metadata.sorted_tables):
-            transaction.execute(table.delete())
-            if table in _FIRST_ROWS:
-                transaction.execute(table.insert(), _FIRST_ROWS[table])
 
 
 def database():

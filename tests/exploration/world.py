@@ -24,13 +24,13 @@ from sqlalchemy.ext import compiler
 from nova_preempt import rpc
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
-from nova_preempt.db import connection
 from nova_preempt.db import database_clock
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import host_states
 from tests.exploration import bus
 from tests.exploration import faults
 from tests.exploration import machines
+from tests.exploration import memory_database
 from tests.exploration import nova
 from tests.exploration import nova_client
 from tests.exploration import nova_records
@@ -136,10 +136,10 @@ class World:
                 mock.patch.object(lease_cache, 'current',
                                   self.current_leases),
                 mock.patch.object(host_services, 'is_up', _is_up),
-                mock.patch.object(connection.Database, 'reader',
-                                  self._seamed(connection.Database.reader)),
-                mock.patch.object(connection.Database, 'writer',
-                                  self._seamed(connection.Database.writer))):
+                *(mock.patch.object(
+                    memory_database.MemoryDatabase, name, self._seamed(
+                        getattr(memory_database.MemoryDatabase, name)))
+                  for name in ('reader', 'writer'))):
             self._exits.enter_context(patch)
         for number in range(self.HOSTS):
             self._add_host(number)
