@@ -7,7 +7,7 @@ from nova_preempt.embedded import scenario as scenarios
 
 WIDTH = 100
 US_PER_S = 1_000_000
-# Leaves room for a host, a cost and a mark beside the names of victims.
+# Leaves space for a host, a cost and a mark beside the names of victims.
 VICTIMS_WIDTH = 44
 
 
@@ -112,10 +112,10 @@ def _why(scenario, result, states):
     if chosen is None:
         return _why_not(scenario, result.request, states)
     if not chosen.victims:
-        return f'{chosen.host} has room, so nobody has to give way.'
-    verb = 'gives' if len(chosen.victims) == 1 else 'give'
-    text = (f'{_names(chosen.victims)} on {chosen.host} {verb} way, at a cost '
-            f'of {_minutes(chosen.cost_us)}')
+        return f'{chosen.host} has free space, so no server is evicted.'
+    verb = 'is' if len(chosen.victims) == 1 else 'are'
+    text = (f'{_names(chosen.victims)} on {chosen.host} {verb} evicted, at a '
+            f'cost of {_minutes(chosen.cost_us)}')
     others = [choice for choice in result.considered if choice != chosen]
     if not others:
         return f'{text}; no other host can serve it.'
@@ -129,9 +129,9 @@ def _why_not(scenario, item, states):
         f'{state.name} has {_offer(state, needed, item.preemptible)}'
         for state in states)
     if item.preemptible:
-        return ('No host has room, and a preemptible server never preempts: '
+        return ('No host has space, and a preemptible server evicts no other: '
                 f'{offers} free.')
-    return ('No host would have room, not even without its preemptible '
+    return ('No host would have space, even without its preemptible '
             f'servers: {offers}.')
 
 

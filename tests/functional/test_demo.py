@@ -175,7 +175,7 @@ class TestOthers(DemoTestCase):
 
             Request new: small, normal, 1 vCPUs, 1000 MB, 10 GB
               host  a  30 min  <- chosen
-              a on host gives way, at a cost of 30 min; no other host can serve it.
+              a on host is evicted, at a cost of 30 min; no other host can serve it.
 
             Hosts after
               host  1/1 vCPUs  1000/1000 MB  10/10 GB

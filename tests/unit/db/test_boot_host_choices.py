@@ -63,7 +63,7 @@ class TestSQLite(test_backlog_store.TestSQLite):
         self.assertEqual(dataclasses.replace(choice(), used=True),
                          boot_host_choices.get_choice(self.db, 's'))
 
-    def test_of_boots_and_forgotten(self):
+    def test_choices_of_boots_are_deleted_later(self):
         boot_host_choices.keep_choice(self.db, 's', choice())
         later = NOW + datetime.timedelta(seconds=1)
         boot_host_choices.keep_choice(self.db, 't', choice(

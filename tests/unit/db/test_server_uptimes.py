@@ -66,7 +66,7 @@ class TestSQLite(unittest.TestCase):
         self.assertIsNone(found['b'].changed_at)
         self.assertEqual(('spot', False), found['a'].kind)
 
-    def test_what_was_known_is_replaced(self):
+    def test_rows_are_replaced(self):
         server_uptimes.write(self.db, [server(), server('b')])
         later = server(class_name='gold', clocks=server().clocks.applied(
             server_clocks.Event(US + 50, server_clocks.Kind.EVICTED)))
@@ -166,7 +166,7 @@ class TestSQLite(unittest.TestCase):
             server_uptimes.preemptions(self.db, ['v1']))
 
     def test_preemptions_that_came_to_nothing(self):
-        """Whoever stayed was never evicted."""
+        """A victim that stayed was never evicted."""
         decisions = db.Decisions(self.db)
         for uuid, status, victim in (
                 ('d1', 'aborted', 'pending'), ('d2', 'rolled_back', 'pending'),

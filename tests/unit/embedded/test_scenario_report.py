@@ -47,8 +47,8 @@ class TestText(testtools.TestCase):
         self.assert_says(
             ['h1     a           5 min  <- chosen',
              'host2  long-name  12 min'],
-            'a on h1 gives way, at a cost of 5 min; the next best, long-name '
-            'on host2, would cost 12 min.',
+            'a on h1 is evicted, at a cost of 5 min; the next best, '
+            'long-name on host2, would cost 12 min.',
             b.choice('h1', 'a', cost_min=5),
             b.choice('host2', 'long-name', cost_min=12))
 
@@ -56,26 +56,26 @@ class TestText(testtools.TestCase):
         self.assert_says(
             ['h1     a, c             5 min  <- chosen',
              'host2  cannot serve it'],
-            'a, c on h1 give way, at a cost of 5 min; no other host can '
+            'a, c on h1 are evicted, at a cost of 5 min; no other host can '
             'serve it.', b.choice('h1', 'a', 'c', cost_min=5))
 
     def test_room(self):
         self.assert_says(
             ['host2  nobody  0 min  <- chosen', 'h1     a       5 min'],
-            'host2 has room, so nobody has to give way.',
+            'host2 has free space, so no server is evicted.',
             b.choice('host2'), b.choice('h1', 'a', cost_min=5))
 
     def test_no_host(self):
         self.assert_says(
             ['h1  cannot serve it', 'h2  cannot serve it'],
-            'No host would have room, not even without its preemptible '
+            'No host would have space, even without its preemptible '
             'servers: h1 has 0 vCPUs, h2 has 0 vCPUs.', None,
             hosts=[b.host('h1', 1, b.server('a', 1)), b.host('h2', 0)])
 
     def test_no_host_for_a_preemptible_request(self):
         self.assert_says(
             ['h1     cannot serve it', 'host2  cannot serve it'],
-            'No host has room, and a preemptible server never preempts: h1 '
+            'No host has space, and a preemptible server evicts no other: h1 '
             'has 0 vCPUs, host2 has 0 vCPUs free.', None, preemptible=True)
 
     def test_nothing_is_wider_than_a_hundred_columns(self):
