@@ -26,7 +26,7 @@ from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
 from nova_preempt import db
-from nova_preempt.classes import clock_keeper
+from nova_preempt.classes import uptime_recorder
 import nova_preempt.conf
 from nova_preempt.core.classes import class_table
 from nova_preempt.db import schema
@@ -118,7 +118,7 @@ def _flavor(number: int) -> str:
                             'new': None})
 
 
-def look(clocks: clock_keeper.ClockKeeper) -> tuple[float, float]:
+def look(clocks: uptime_recorder.UptimeRecorder) -> tuple[float, float]:
     """(seconds of the processor, seconds of the clock)."""
     cpu, clock = time.process_time(), time.monotonic()
     clocks.look()
@@ -151,7 +151,7 @@ def main() -> int:
 def run(conf: cfg.ConfigOpts, cell: Cell, number: int) -> int:
     database = db.Database(conf)
     schema.sync(database)
-    first, second = (clock_keeper.ClockKeeper(
+    first, second = (uptime_recorder.UptimeRecorder(
         database, lambda: {CELL: cell.mapping}, TABLE) for _ in range(2))
     print(f'{number} servers of a class; seconds of the processor (of the '
           'clock)')

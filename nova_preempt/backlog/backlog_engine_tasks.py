@@ -49,8 +49,8 @@ class BacklogEngineTasks:
     """Assembles the tasks and the endpoint of the backlog.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.ClusterState
+    :param process: a nova_preempt.handover.service_context.ProcessContext
+    :param known: a nova_preempt.handover.service_context.CloudCaches
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param trusts: Keystone's by default
     :param make_nova: see user_nova_clients.UserNovaClients

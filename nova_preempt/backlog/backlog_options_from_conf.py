@@ -43,7 +43,8 @@ def batch_options(options):
 def order_options(options, claims=None):
     """Return a core.backlog.queue_order.Options, likewise.
 
-    :param claims: the ClassClaims of classes of service, None without classes
+    :param claims: the RequestUptimeReader of classes of service, None without
+        classes
     :raises ValueError: a weight is no whole number
     """
     weights = {}

@@ -23,7 +23,7 @@ class CapacityReader:
 
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param options: [preemption] of the configuration
-    :param known: a nova_preempt.handover.service_context.ClusterState
+    :param known: a nova_preempt.handover.service_context.CloudCaches
     :param clock: returns now, timezone-aware
     :param pauses: a nova_preempt.pause_reader.PauseReader
     :param wakes: returns whether servers that fit nowhere wake hosts

@@ -85,7 +85,8 @@ class CloudObserver:
 def load_order(options, claims=None):
     """Return the core.backlog.queue_order.Order of [backlog].
 
-    :param claims: the ClassClaims of classes of service, None without classes
+    :param claims: the RequestUptimeReader of classes of service, None without
+        classes
     :raises InvalidConfiguration: it does not exist, its requirements are not
         installed, or its options are invalid
     """

@@ -9,9 +9,9 @@ no module imports it.
 import math
 
 from nova_preempt import metrics
-from nova_preempt.classes import class_returns
-from nova_preempt.classes import clock_keeper
-from nova_preempt.classes import promised_servers
+from nova_preempt.classes import server_promises
+from nova_preempt.classes import unshelve_choice
+from nova_preempt.classes import uptime_recorder
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_history
@@ -25,7 +25,7 @@ from nova_preempt.db import server_uptimes
 LOOK_S = 10
 
 
-class Qos:
+class ServiceClasses:
     """The classes of service that the options define.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
@@ -43,23 +43,23 @@ class Qos:
                              ) from None
 
     def promised(self, database, clock):
-        """Return the PromisedServers by which decisions rank servers.
+        """Return the ServerPromises by which decisions rank servers.
 
         :param database: a nova_preempt.db.Database
         :param clock: returns now, timezone-aware
         """
-        return promised_servers.PromisedServers(database, self.table, clock)
+        return server_promises.ServerPromises(database, self.table, clock)
 
     def returning(self, parts):
-        """Return the ClassReturns for engine.victim_returns.
+        """Return the UnshelveChooser for engine.victim_unshelving.
 
         :param parts: a nova_preempt.handover.service_context.ServiceContext
         """
-        return class_returns.ClassReturns(parts, self.table)
+        return unshelve_choice.UnshelveChooser(parts, self.table)
 
     def claims(self, database):
-        """Return the ClassClaims of waiting requests."""
-        return ClassClaims(database, self.table)
+        """Return the RequestUptimeReader of waiting requests."""
+        return RequestUptimeReader(database, self.table)
 
     def works(self, database, get_cells, promised):
         """Return tasks, [(name, function)]; see engine.periodic_tasks.
@@ -68,10 +68,10 @@ class Qos:
         :param get_cells: returns {uuid: CellMapping} to look for servers in
         :param promised: the result of promised(), which is refreshed elsewhere
         """
-        clocks = clock_keeper.ClockKeeper(database, get_cells, self.table)
+        times = uptime_recorder.UptimeRecorder(database, get_cells, self.table)
 
         def look():
-            clocks.look()
+            times.look()
             self._tell(promised.kept())
             return LOOK_S
 
@@ -90,7 +90,7 @@ class Qos:
                 of.times.availability if of.times.total_us else math.nan)
 
 
-class ClassClaims:
+class RequestUptimeReader:
     """Reads the clocks of waiting requests from their history.
 
     :param database: a nova_preempt.db.Database

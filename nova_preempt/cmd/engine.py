@@ -32,8 +32,8 @@ from nova_preempt.cmd import startup_option_rules
 import nova_preempt.conf
 from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import option_checks
-from nova_preempt.engine import evictions
 from nova_preempt.engine import service
+from nova_preempt.engine import standalone_evictions
 from nova_preempt.handover import service_context
 from nova_preempt.power import power_service
 from nova_preempt.reservation import reservation_service
@@ -98,8 +98,8 @@ def make_server(conf, engine):
         rpc.get_transport(conf),
         messaging.Target(topic=rpc.EngineClient.target.topic,
                          server=conf.host),
-        [evictions.EvictionEndpoint(engine.parts.known.servers,
-                                    engine.evictions),
+        [standalone_evictions.EvictionEndpoint(engine.parts.known.servers,
+                                               engine.evictions),
          reservation_service.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',

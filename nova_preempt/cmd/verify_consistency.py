@@ -20,7 +20,7 @@ from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cmd import engine
 from nova_preempt.db import preemptible_hints
 from nova_preempt.handover import allocation_audit
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 
 CONF = nova.conf.CONF
 
@@ -81,7 +81,7 @@ def look(wait_s):
             placement_api.Placement(report.report_client_singleton),
             preemptible_server_cache.ServerCache(
                 lambda: cells, lambda uuids: preemptible_hints.get(database)),
-            decisions, lambda: cells, process_owner.INTENT_TIMEOUT_S,
+            decisions, lambda: cells, process_lease.INTENT_TIMEOUT_S,
             trees=True),
         backlog_audit.BacklogAudit(
             CONF.backlog, database, server_reader.ServerReader(decisions),

@@ -13,7 +13,7 @@ from nova_preempt.core.eviction import retention_controller
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ _TOLD = {
 class Expiry:
     """Evicts servers and deletes stopped victims whose time is over.
 
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     :param leads: returns whether this engine is the leader
     """
 
@@ -108,7 +108,7 @@ class Expiry:
         server = self._clients.nova.get(victim.server_uuid)
         step = retention_controller.step(retention_controller.Observed(
             server, times.microseconds(victim.ended_at), retention_s,
-            server is not None and stopped_victims.is_locked_by_us(server),
+            server is not None and victim_allocations.is_locked_by_us(server),
             paused), None, _now_us())
         for found in step.intents:
             self._carry_out(found, decision_uuid, victim, server)
@@ -141,7 +141,7 @@ class Expiry:
 
     def _give_back(self, decision_uuid, victim, server):
         uuid = victim.server_uuid
-        if not stopped_victims.restore_stopped(
+        if not victim_allocations.restore_stopped(
                 self._clients.placement, self._clients.nova, victim, server):
             self._tell(retention_controller.Intent.GIVE_BACK, uuid,
                        server.host)

@@ -24,10 +24,10 @@ HEADROOM = requester_liveness.HEADROOM
 class HeadroomKeeper:
     """Evicts preemptible servers until enough capacity is free.
 
-    :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.ClusterState
+    :param process: a nova_preempt.handover.service_context.ProcessContext
+    :param known: a nova_preempt.handover.service_context.CloudCaches
     :param stuck: returns the uuids of victims whose eviction failed lately
-    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     """
 
     def __init__(self, process, known, stuck, ends):

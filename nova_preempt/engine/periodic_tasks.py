@@ -99,7 +99,7 @@ class PeriodicTasks:
         return wait_s if pause_s is None else pause_s
 
 
-class Health:
+class TaskHealth:
     """Records when each task of the engine ran last, and how it went.
 
     :param monotonic, clock: for durations, and for times that people read

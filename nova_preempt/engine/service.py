@@ -6,14 +6,14 @@ from oslo_log import log as logging
 from nova_preempt.db import connection
 from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
-from nova_preempt.engine import evictions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
-from nova_preempt.engine import janitor
 from nova_preempt.engine import periodic_tasks
-from nova_preempt.engine import victim_returns
+from nova_preempt.engine import repairs
+from nova_preempt.engine import standalone_evictions
+from nova_preempt.engine import victim_unshelving
 from nova_preempt.handover import allocation_audit
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import service_context
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Leadership:
     takes over once the lease has expired or was released.
 
     :param database: a nova_preempt.db.Database
-    :param owner: a nova_preempt.handover.process_owner.Owner
+    :param owner: a nova_preempt.handover.process_lease.Lease
     """
 
     def __init__(self, database, owner):
@@ -83,8 +83,9 @@ class Engine:
     :param options: [preemption_engine] of the configuration
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param leadership: a Leadership
-    :param make_lifecycle: given the nova_preempt.engine.evictions.Evictions
-        of this engine, returns a
+    :param make_lifecycle: given the
+        nova_preempt.engine.standalone_evictions.Evictions of this engine,
+        returns a
         nova_preempt.reservation.reservation_service.ReservationService
     :param power: a nova_preempt.power.power_service.PowerService
     :param backlog: a
@@ -97,12 +98,12 @@ class Engine:
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
-        self.health = periodic_tasks.Health()
+        self.health = periodic_tasks.TaskHealth()
         process, clients = parts.process, parts.clients
         known, handover = parts.known, parts.handover
-        self.evictions = evictions.Evictions(
+        self.evictions = standalone_evictions.Evictions(
             process, handover, clients.placement, known.budgets,
-            evictions.THREADS, known.providers.left)
+            standalone_evictions.THREADS, known.providers.left)
         self.power = power
         self.backlog = backlog
         self.lifecycle = lifecycle = make_lifecycle(self.evictions)
@@ -121,14 +122,14 @@ class Engine:
                   *power.works, *backlog.works, *works)))
         old = expiry.Expiry(process, known.servers, clients, self.evictions,
                             leadership.holds)
-        cleaner = janitor.Janitor(
+        cleaner = repairs.AllocationRepair(
             clients, known.servers, process.decisions, self.evictions,
             allocation_audit.Audit(clients.placement, known.servers,
                                    process.decisions, clients.get_cells,
-                                   process_owner.INTENT_TIMEOUT_S))
+                                   process_lease.INTENT_TIMEOUT_S))
         keeper = headroom_task.HeadroomKeeper(process, known, handover.stuck,
                                               self.evictions)
-        returns = victim_returns.Restorer(
+        returns = victim_unshelving.VictimUnshelver(
             process.decisions, clients, known.headroom, handover.events,
             options, returning=returning, wanted=backlog.coming_back)
         # Pauses in seconds; a task with 0 runs in each round.
@@ -140,7 +141,7 @@ class Engine:
                 (old.delete_stopped, 0),
                 (keeper.keep, 0),
                 (returns.restore, 0),
-                (janitor.EvictionLoopCheck(process.db).look, CYCLES_S),
+                (repairs.EvictionLoopCheck(process.db).look, CYCLES_S),
                 # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)

@@ -31,7 +31,7 @@ from nova_preempt.core.model import Host, Provider, Resources
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.db import decisions
 from nova_preempt.handover import budget_reader
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 
 LOG = logging.getLogger(__name__)
 
@@ -61,12 +61,12 @@ class Claims:
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param decisions: a nova_preempt.db.Decisions
-    :param owner: the nova_preempt.handover.process_owner.Owner of this process
+    :param owner: the nova_preempt.handover.process_lease.Lease of this process
     :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
     """
 
     def __init__(self, placement: placement_api.Placement,
-                 decisions: decisions.Decisions, owner: process_owner.Owner,
+                 decisions: decisions.Decisions, owner: process_lease.Lease,
                  budgets: budget_reader.BudgetReader,
                  monotonic: Callable[[], float] = time.monotonic,
                  sleep: Callable[[float], None] = time.sleep) -> None:

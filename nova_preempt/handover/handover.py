@@ -26,7 +26,7 @@ from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import preemption_rollback
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import terminator
+from nova_preempt.handover import victim_evictor
 from nova_preempt.handover.preemptor_outcomes import PreemptorOutcomes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Deadline(Protocol):
     def left_s(self) -> float: ...
 
 
-class NotWanted(Exception):
+class ServersNotWanted(Exception):
     """The servers that were to be placed were deleted meanwhile."""
 
     def __init__(self) -> None:
@@ -74,14 +74,14 @@ class Handover:
 
     :param conf: nova.conf.CONF
     :param host: the publisher of notifications
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
     :param headroom: a nova_preempt.headroom.Headroom
     """
 
     def __init__(self, conf: cfg.ConfigOpts, host: str,
-                 process: service_context.Process,
+                 process: service_context.ProcessContext,
                  clients: clients.Clients, budgets: budget_reader.BudgetReader,
                  headroom: headrooms.Headroom) -> None:
         options = process.options
@@ -100,10 +100,10 @@ class Handover:
         self.claims = allocation_claim.Claims(clients.placement,
                                               process.decisions,
                                               process.owner, budgets)
-        self.recovery = preemption_rollback.Recovery(
+        self.recovery = preemption_rollback.Rollback(
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active)
-        self.terminator = terminator.Terminator(
+        self.terminator = victim_evictor.VictimEvictor(
             clients, instance_poller.InstancePoller(),
             request_poller.RequestPoller(
                 find_unwanted, headroom=headroom, clock=clock,

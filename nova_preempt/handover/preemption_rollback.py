@@ -26,9 +26,9 @@ from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import rollback_allocations
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
@@ -51,17 +51,17 @@ _NOT_YET = '; not yet: '
 _TRIES = 5
 
 
-class NotYet(nova_api.NovaError):
+class VictimBusy(nova_api.NovaError):
     """A task of Nova on a victim must finish first."""
 
 
-class Recovery:
+class Rollback:
     """Rolls decisions back.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param nova: a NovaAPI
     :param decisions: a nova_preempt.db.Decisions
-    :param owner: the nova_preempt.handover.process_owner.Owner of this process
+    :param owner: the nova_preempt.handover.process_lease.Lease of this process
     :param options: [preemption] of the configuration
     :param active: the uuids of decisions that a thread of this process works
         on
@@ -69,7 +69,7 @@ class Recovery:
 
     def __init__(self, placement: placement_api.Placement,
                  nova: nova_api.NovaAPI, decisions: decisions.Decisions,
-                 owner: process_owner.Owner, options: cfg.ConfigOpts.GroupAttr,
+                 owner: process_lease.Lease, options: cfg.ConfigOpts.GroupAttr,
                  active: Collection[str]) -> None:
         self._placement = placement
         self._nova = nova
@@ -90,7 +90,7 @@ class Recovery:
             if not requester_liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
                     me=me, working_on=self._active,
-                    leases=leases, timeout_s=process_owner.INTENT_TIMEOUT_S):
+                    leases=leases, timeout_s=process_lease.INTENT_TIMEOUT_S):
                 continue
             if not self._decisions.update_decision(
                     decision.uuid, decision.owner, decision.status,
@@ -168,7 +168,7 @@ class Recovery:
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
             self._move(decision, current.status,
-                       new_owner=None if isinstance(exc, NotYet) else '',
+                       new_owner=None if isinstance(exc, VictimBusy) else '',
                        reason=f'{reason}{_NOT_YET}{exc}')
             return False
         metrics.ROLLED_BACK.inc()
@@ -220,7 +220,7 @@ class Recovery:
         Servers that are being deleted or shelved count as on the host, for
         they need their allocations until that is done.
 
-        :raises NotYet: Nova is moving a victim, which will need other
+        :raises VictimBusy: Nova is moving a victim, which will need other
             allocations afterwards
         """
         victims = [victim for victim in decision.victims
@@ -232,7 +232,7 @@ class Recovery:
             seen = self._nova.get(victim.server_uuid)
             if rollback.is_there(seen, decision.host):
                 if rollback.is_moving(seen):
-                    raise NotYet(
+                    raise VictimBusy(
                         f'server {victim.server_uuid} is still being moved '
                         f'({seen.task_state})')
                 there.append(victim)
@@ -285,8 +285,8 @@ class Recovery:
         status = rollback.closing_status(seen, decision.host, victim.asked)
         if status == decisions.SHELVED:
             # The same may have happened during its offload.
-            stopped_victims.free_offloaded(self._placement, victim,
-                                           self._nova.get)
+            victim_allocations.free_offloaded(self._placement, victim,
+                                              self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
         if stays:
             self._resume(victim, seen)
@@ -300,13 +300,13 @@ class Recovery:
                 ) -> None:
         """Unlock a victim, and start it if the preemption has stopped it.
 
-        :raises NotYet: it is not stopped yet
+        :raises VictimBusy: it is not stopped yet
         """
         uuid = victim.server_uuid
         was_stopped = victim.asked == core_actions.STOP
         if was_stopped and server.task_state == 'powering-off':
-            raise NotYet(f'server {uuid} is still being stopped')
-        if stopped_victims.is_locked_by_us(server):
+            raise VictimBusy(f'server {uuid} is still being stopped')
+        if victim_allocations.is_locked_by_us(server):
             self._nova.unlock(uuid)
         if was_stopped and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
@@ -361,15 +361,15 @@ class Recovery:
                 rollback.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
-        locked = (not stopped_victims.is_locked_by_us(seen)
+        locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
-                self._nova.lock(uuid, stopped_victims.LOCKED)
-            stopped_victims.leave_stopped(self._placement, uuid)
+                self._nova.lock(uuid, victim_allocations.LOCKED)
+            victim_allocations.leave_stopped(self._placement, uuid)
             return decisions.STOPPED
         if locked:
             return None
@@ -384,5 +384,5 @@ class Recovery:
                                           decisions.ENDING, asked=call)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
-            raise NotYet(f'server {uuid} is still to be ended')
+            raise VictimBusy(f'server {uuid} is still to be ended')
         return decisions.ENDING

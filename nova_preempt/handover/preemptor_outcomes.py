@@ -21,7 +21,7 @@ from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import missing_outcomes
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class PreemptorOutcomes:
             return
         try:
             if status == decisions.SHELVED:
-                stopped_victims.free_offloaded(
+                victim_allocations.free_offloaded(
                     self._clients.placement, victim, self._clients.nova.get)
             elif status == decisions.KEPT and victim.notice_s and not (
                     self._clients.nova.clear_notice(uuid)):

@@ -17,7 +17,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core.eviction import retention_controller
 from nova_preempt.core.model import Server
 from nova_preempt.db import decisions
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 # The status of a stopped victim that has left its host.
 _NOT_THERE = {retention_controller.Intent.GONE: decisions.GONE,
@@ -101,13 +101,13 @@ class ReleaseAll:
             self._decisions.update_victim(decision_uuid, uuid,
                                           _NOT_THERE[left])
             return
-        if not stopped_victims.restore_stopped(
+        if not victim_allocations.restore_stopped(
                 self._placement, self._nova, victim, server):
             raise ManualStepNeeded(
                 'its host has no room for it any more; make room, or migrate '
                 'it with "openstack server migrate", and try again')
         if self._start and server.vm_state == 'stopped' and (
-                stopped_victims.is_locked_by_us(server)
+                victim_allocations.is_locked_by_us(server)
                 or not server.locked_by):
             self._nova.start(uuid)
         self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,

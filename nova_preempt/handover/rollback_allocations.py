@@ -12,8 +12,8 @@ from nova_preempt.core import capacity
 from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import stopped_victims
-from nova_preempt.handover.stopped_victims import resources
+from nova_preempt.handover import victim_allocations
+from nova_preempt.handover.victim_allocations import resources
 
 
 class RollbackAllocations:
@@ -97,7 +97,7 @@ class RollbackAllocations:
             if rollback.lacks_space(
                     resources(consumer.allocations),
                     resources(victim.allocations), decision.provider_uuid):
-                restored.append(stopped_victims.as_it_was(
+                restored.append(victim_allocations.as_it_was(
                     victim, consumer.generation))
         return restored
 

@@ -29,7 +29,7 @@ from nova_preempt.db import schema
 from nova_preempt.handover import budget_reader
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import handover
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 
 #: Returns now, timezone-aware.
 Clock: TypeAlias = Callable[[], datetime.datetime]
@@ -44,7 +44,7 @@ REPAIR_S = 60
 _MANY = 500
 
 
-class Process:
+class ProcessContext:
     """This process in the shared database, from start() to close().
 
     :param conf: nova.conf.CONF
@@ -59,11 +59,11 @@ class Process:
         self.db = db.Database(conf)
         self.decisions = db.Decisions(self.db)
         self._sync_database(conf)
-        self.owner = process_owner.Owner(
+        self.owner = process_lease.Lease(
             self.db, host,
             os.path.join(conf.state_path, 'nova-preempt-owners'),
-            process_owner.INTENT_TIMEOUT_S)
-        self.heartbeat = process_owner.Heartbeat(self.owner)
+            process_lease.INTENT_TIMEOUT_S)
+        self.heartbeat = process_lease.Heartbeat(self.owner)
         self.pauses = pause_reader.PauseReader(self.db)
 
     def _sync_database(self, conf: cfg.ConfigOpts) -> None:
@@ -88,7 +88,7 @@ class Process:
         self.owner.close()
 
 
-class ClusterState:
+class CloudCaches:
     """Caches of servers and providers, and the policy of evictions.
 
     :param process: a Process
@@ -97,7 +97,7 @@ class ClusterState:
     :param promised: see eviction_policy.PolicyBuilder
     """
 
-    def __init__(self, process: Process, clients: clients.Clients,
+    def __init__(self, process: ProcessContext, clients: clients.Clients,
                  notice_limit_s: float | None = None,
                  promised: eviction_policy.ClassPromises | None = None
                  ) -> None:
@@ -161,13 +161,13 @@ class ServiceContext:
                  get_client: Callable[[], Any],
                  get_cells: Callable[[], Mapping[str, Any]], clock: Clock,
                  notice_limit_s: float | None = None) -> None:
-        self.process = Process(conf, host, clock)
+        self.process = ProcessContext(conf, host, clock)
         self.clients = clients.Clients(
             nova_api.NovaAPI(conf), placement_api.Placement(get_client),
             get_cells)
         # The plugin of classes of service, None if they are off.
         self.qos = eviction_policy.load_classes(conf)
-        self.known = ClusterState(
+        self.known = CloudCaches(
             self.process, self.clients, notice_limit_s,
             self.qos and self.qos.promised(self.process.db, clock))
         self.clients.nova.is_away = self.known.servers.is_away

@@ -22,7 +22,7 @@ class PowerService:
     """Assembles the tasks and the RPC endpoint of power control.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see power_switching.PowerSwitcher; by default the configured
         drivers

@@ -21,7 +21,7 @@ class ReservationExecutor:
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param lease_events: a
         nova_preempt.reservation.lease_event_loop.LeaseEventLoop
-    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     :param clock: returns now, naive and in UTC
     :param is_enabled: returns whether hosts are drained and replaced
     """

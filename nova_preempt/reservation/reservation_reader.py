@@ -35,8 +35,8 @@ def stays_s(server, options, now):
 class ReservationReader:
     """Reads hosts and their servers.
 
-    :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.ClusterState
+    :param process: a nova_preempt.handover.service_context.ProcessContext
+    :param known: a nova_preempt.handover.service_context.CloudCaches
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param migration: a nova_preempt.reservation.migration.Migration

@@ -35,7 +35,7 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 def make_inventory(conf, process, clients, servers, **power):
     """Return a HostInventory.
 
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param power: functions efficiency and asleep, see HostInventory
@@ -63,10 +63,10 @@ class ReservationService:
     """Assembles the tasks of reservations.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param known: a nova_preempt.handover.service_context.ClusterState
-    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param known: a nova_preempt.handover.service_context.CloudCaches
+    :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     :param hosts: an Inventory
     :param sight: see healing.Healing
     """

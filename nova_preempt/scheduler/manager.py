@@ -231,7 +231,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             cycle.stop_choosing()
             if cycle.made.claims and self.preemption.handover.finish(
                     cycle.made.claims, cycle.asked.deadline) == count:
-                raise handover.NotWanted
+                raise handover.ServersNotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():

@@ -39,7 +39,7 @@ ROOM_AGE_S = 10
 
 # Failures that are reported to Nova's conductor as NoValidHost.
 _FAILURES = (exception.NoValidHost, request_deadline.TimeIsUp,
-             handover.VictimsStuck, handover.NotWanted,
+             handover.VictimsStuck, handover.ServersNotWanted,
              decisions.LostDecision, allocation_claim.ClaimLost,
              placement_api.PlacementError,
              *connection.ERRORS, exceptions.Paused)
@@ -209,7 +209,7 @@ class RetryLoop:
 
     def _why(self, cycle, exc):
         """A core.refusals.Reason, None if preemption was not looked at."""
-        if isinstance(exc, handover.NotWanted):
+        if isinstance(exc, handover.ServersNotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
             return _KINDS.get(type(exc), _OTHER)[1]

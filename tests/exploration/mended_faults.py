@@ -23,14 +23,14 @@ from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import eviction_view
+from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import handover
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import rollback_allocations
-from nova_preempt.handover import stopped_victims
-from nova_preempt.handover import terminator
+from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import victim_evictor
 
 #: Arguments of tools/explore.py with which the seeds find them: a cloud that
 #: is soon full, many evictions, and calls that often fail.
@@ -103,7 +103,7 @@ def _returns(owner, name, value):
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
-        eviction_view.EvictionView, 'look_at_claim',
+        eviction_observer.EvictionObserver, 'look_at_claim',
         lambda self, unwanted: self._facts.update(is_held=True))
 
 
@@ -148,7 +148,7 @@ def stuck_victims_have_ended():
 @fault()
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
-    return _returns(process_owner.Owner, 'keeps', True)
+    return _returns(process_lease.Lease, 'keeps', True)
 
 
 @fault(2, 'notices_are_kept')
@@ -156,8 +156,8 @@ def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
         return {name: name == self.name for name in real(self)}
-    real = process_owner.Owner.get_leases
-    return mock.patch.object(process_owner.Owner, 'get_leases', get_leases)
+    real = process_lease.Lease.get_leases
+    return mock.patch.object(process_lease.Lease, 'get_leases', get_leases)
 
 
 @fault()
@@ -171,7 +171,7 @@ def expired_lease_is_renewed():
                         expires_at=decision_owners.database_clock.SecondsFromNow(
                             self.lease_s)))
         self._until = self._monotonic() + self.lease_s
-    return mock.patch.object(process_owner.Owner, 'renew', renew)
+    return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
 @fault()
@@ -229,8 +229,8 @@ def notices_start_early():
         for uuid in intent.victims:
             self.memory = self.memory.note(uuid, notice_until_us=began_us + (
                 self._victims[uuid][1].notice_s * SECOND))
-    real = terminator.EvictionRun._give_notice
-    return mock.patch.dict(terminator._ACTS,
+    real = victim_evictor.EvictionRun._give_notice
+    return mock.patch.dict(victim_evictor._ACTS,
                            {eviction_values.GiveNotice: give})
 
 
@@ -297,7 +297,7 @@ def migrations_end_by_old_readings():
 @fault()
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
-    return mock.patch.object(terminator, 'victim_status',
+    return mock.patch.object(victim_evictor, 'victim_status',
                              mock.Mock(MIGRATED='never'))
 
 
@@ -338,13 +338,13 @@ def roll_back_in_steps():
     def post(self, consumers):
         for each in consumers:
             self._placement.post_allocations([each])
-    return mock.patch.object(preemption_rollback.Recovery, '_post', post)
+    return mock.patch.object(preemption_rollback.Rollback, '_post', post)
 
 
 @fault()
 def kept_victims_stay_stopped():
     """A victim that was stopped and is kept is not started again."""
-    return _returns(preemption_rollback.Recovery, '_resume', None)
+    return _returns(preemption_rollback.Rollback, '_resume', None)
 
 
 @fault()
@@ -389,14 +389,14 @@ def deleted_victims_get_space():
     """A victim that was deleted during the roll-back keeps its space."""
     def close(self, decision, victim, was_there):
         return real(self, decision, victim, False)
-    real = preemption_rollback.Recovery._close
-    return mock.patch.object(preemption_rollback.Recovery, '_close', close)
+    real = preemption_rollback.Rollback._close
+    return mock.patch.object(preemption_rollback.Rollback, '_close', close)
 
 
 @fault()
 def offloaded_victims_keep_space():
     """A victim that was offloaded during the roll-back keeps its space."""
-    return _returns(stopped_victims, 'free_offloaded', None)
+    return _returns(victim_allocations, 'free_offloaded', None)
 
 
 @fault()

@@ -16,7 +16,7 @@ from nova_preempt.db import decision_owners
 from nova_preempt.db import energy_store
 from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 from tests.exploration import machines
 from tests.exploration import nova_client
 from tests.exploration import processes
@@ -92,7 +92,7 @@ class Watcher:
             found.request_id or found.uuid) in self._begun
         rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
-        ours = server.locked_reason == stopped_victims.LOCKED
+        ours = server.locked_reason == victim_allocations.LOCKED
         locked_by = server.locked_by if server.locked and not ours else ''
         self.acts.append(cloud_snapshot.Act(
             uuid, method, round(world.loop.now_s * 1e6),
@@ -303,7 +303,7 @@ class Watcher:
             uses, server.vm_state, server.task_state, server.is_preemptible,
             server.deleted, server.cell == 'cell0',
             json.loads(notice)['preemption_id'] if notice else '',
-            server.locked_reason == stopped_victims.LOCKED,
+            server.locked_reason == victim_allocations.LOCKED,
             server.vm_state == 'stopped' and [
                 each for each in server.actions
                 if each[0] in ('stop', 'start')][:1] == [_OUR_STOP])

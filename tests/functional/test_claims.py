@@ -22,7 +22,7 @@ from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import handover
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -193,7 +193,7 @@ class TestEachCall(test.TestCase):
             placement, decisions, self.owner,
             types.SimpleNamespace(guard=lambda victims: {}),
             sleep=lambda pause_s: None)
-        undo = preemption_rollback.Recovery(placement, self.nova, decisions,
+        undo = preemption_rollback.Rollback(placement, self.nova, decisions,
                                             self.owner, None, set())
         process = types.SimpleNamespace(decisions=decisions, owner=self.owner)
         decision = db_decisions.Decision(
@@ -235,8 +235,8 @@ class TestEachCall(test.TestCase):
 
     def repair(self, fault=None):
         placement, decisions = self.faulty(fault or Fault())
-        with mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 0):
-            preemption_rollback.Recovery(
+        with mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 0):
+            preemption_rollback.Rollback(
                 placement, self.nova, decisions, self.owner,
                 types.SimpleNamespace(actions=['delete']), set()).repair()
 

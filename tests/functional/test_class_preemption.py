@@ -12,7 +12,7 @@ import numpy  # noqa: F401
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
-from nova_preempt.classes import class_returns
+from nova_preempt.classes import unshelve_choice
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.db import decisions
@@ -273,7 +273,7 @@ class TestPass(ClassesTestCase):
 
     def test_a_waiting_server_evicts_others_in_a_pass(self):
         silver, bronze = self.waiting()
-        with mock.patch.object(class_returns.LOG, 'info') as info:
+        with mock.patch.object(unshelve_choice.LOG, 'info') as info:
             self.until(lambda: self.status(silver) == 'ACTIVE',
                        'it to be back')
         self.assertIn({'waiting': 1, 'room': 0, 'ends': 1},

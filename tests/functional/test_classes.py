@@ -10,7 +10,7 @@ from oslo_utils import timeutils
 import prometheus_client
 
 # Nova's fixtures do not let numpy be imported any more.
-from nova_preempt.classes import class_orders  # noqa: F401 (see above)
+from nova_preempt.classes import class_queue_order  # noqa: F401 (see above)
 from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.classes import server_clocks

@@ -15,7 +15,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.db import preemption_queries
 from nova_preempt.embedded import embedded_cloud
-from nova_preempt.handover import eviction_view
+from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import preemptor_outcomes
 from tests.functional import base
 from tests.functional import guest
@@ -332,8 +332,8 @@ class TestNotice(EndsTestCase):
         spots = {self.boot_spot(name, 'host2') for name in 'abc'}
         self.boot_normal('d', host='host1', flavor=self.big)
         before = self.alive()
-        with mock.patch.object(eviction_view.EvictionView, 'why_unwanted',
-                               return_value=None):
+        with mock.patch.object(eviction_observer.EvictionObserver,
+                               'why_unwanted', return_value=None):
             server = self.act(normal, 'resize', {'flavorRef': self.big})
         self.assertEqual('ACTIVE', server['status'])
         self.assertEqual(before, self.alive())

@@ -11,7 +11,7 @@ from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import allocation_audit
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from tests.functional import base
 
 
@@ -154,7 +154,7 @@ class TestKilledScheduler(Killing, base.PreemptionTestCase):
                                side_effect=nova_api.NovaError('away')):
             self.restart()
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
-        with mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 10), (
+        with mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 10), (
                 self.as_of_later()):
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()

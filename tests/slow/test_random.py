@@ -24,7 +24,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.embedded import embedded_cloud
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from tests.functional import base
 
 SECONDS = float(os.environ.get('NOVA_PREEMPT_RANDOM_S', '60'))
@@ -64,7 +64,7 @@ class TestRandom(base.PreemptionTestCase):
         # it is deleted while it is built, and its fixtures forbid warnings.
         warnings.filterwarnings('ignore', message='Multiple rows returned')
         self.flags(service_down_time=3600)
-        self.patch(process_owner, 'INTENT_TIMEOUT_S', 10)
+        self.patch(process_lease, 'INTENT_TIMEOUT_S', 10)
         self.flags(termination_timeout_s=20, group='preemption')
         self.restart_scheduler()
         self._service_fixture_count['scheduler'] = 0

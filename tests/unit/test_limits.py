@@ -54,13 +54,13 @@ ABOVE_FILE_LINES = {
 ABOVE_FUNCTION_LINES = {}
 ABOVE_ATTRIBUTES = {
     'nova_preempt.backlog.backlog_engine_tasks.BacklogEngineTasks': 11,
-    'nova_preempt.classes.clock_keeper.ClockKeeper': 11,
+    'nova_preempt.classes.uptime_recorder.UptimeRecorder': 11,
     'nova_preempt.cloud.provider_cache.ProviderCache': 11,
     'nova_preempt.core.backlog.dispatch._Pass': 12,
     'nova_preempt.core.backlog.state_from_servers._Judgement': 11,
     'nova_preempt.core.backlog.batch_plans.BatchPlans': 11,
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
-    'nova_preempt.handover.terminator.Terminator': 11,
+    'nova_preempt.handover.victim_evictor.VictimEvictor': 11,
     'nova_preempt.power.figure_cache.FigureCache': 13,
     'nova_preempt.power.power_switching.PowerSwitcher': 11,
     'nova_preempt.reservation.host_inventory.HostInventory': 18,

@@ -21,9 +21,9 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_notifications
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import terminator
+from nova_preempt.handover import victim_evictor
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation as run
 from nova_preempt.simulator import simulation_settings
@@ -176,10 +176,10 @@ class Terminator:
         requests.is_gone.side_effect = lambda uuid: (
             scenario.deleted_at is not None
             and self.now >= scenario.deleted_at)
-        ended = terminator.Terminator(
+        ended = victim_evictor.VictimEvictor(
             clients.Clients(self, placement, None),
             mock.Mock(spec=instance_poller.InstancePoller, get=self.get),
-            requests, self.decisions, mock.Mock(spec=process_owner.Owner),
+            requests, self.decisions, mock.Mock(spec=process_lease.Lease),
             types.SimpleNamespace(
                 termination_timeout_s=TIMEOUT_S, migrate_timeout_s=0,
                 actions=['delete', 'shelve', 'stop'],

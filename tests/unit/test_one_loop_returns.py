@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.classes import class_returns
+from nova_preempt.classes import unshelve_choice
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
@@ -38,8 +38,8 @@ from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
-from nova_preempt.engine import victim_returns
-from nova_preempt.handover import stopped_victims
+from nova_preempt.engine import victim_unshelving
+from nova_preempt.handover import victim_allocations
 from nova_preempt.simulator import simulation_settings
 from tests import tables
 from tests.unit.db import test_decisions
@@ -124,7 +124,7 @@ class Engine:
                 **values),)))
 
     def begin(self, server, operation, *_, **__):
-        """Begin an eviction as engine.evictions does."""
+        """Begin an eviction as engine.standalone_evictions does."""
         self.note('notice', server.uuid)
         self.sizes.pop(server.uuid, None)
 
@@ -253,7 +253,7 @@ class TestRetention(OneLoop, unittest.TestCase):
         world.process.options.stop_retention_s = 500
         world.shown['a'] = observed_server.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
-            locked_reason=stopped_victims.LOCKED)
+            locked_reason=victim_allocations.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
         loop = expiry.Expiry(
             world.process, mock.Mock(get=there.get), world.clients, None)
@@ -326,7 +326,7 @@ class TestReturns(OneLoop, unittest.TestCase):
                 uuid, '', status='SHELVED_OFFLOADED')
 
         def make():
-            return victim_returns.Restorer(
+            return victim_unshelving.VictimUnshelver(
                 world.decisions, world.clients, mock.Mock(), mock.Mock(),
                 types.SimpleNamespace(**self.OPTIONS), lambda: world.now_s)
 
@@ -390,11 +390,11 @@ class TestReturnsOfClass(OneLoop, unittest.TestCase):
         world = Engine(self, vcpus=0, preempting_operations=['unshelve'],
                        enabled=True)
         cloud = ClassCloud(world)
-        loop = victim_returns.Restorer(
+        loop = victim_unshelving.VictimUnshelver(
             world.decisions, world.clients, mock.Mock(), mock.Mock(),
             types.SimpleNamespace(**TestReturns.OPTIONS),
             lambda: world.now_s,
-            returning=class_returns.ClassReturns(
+            returning=unshelve_choice.UnshelveChooser(
                 mock.Mock(process=world.process, known=cloud.known,
                           clients=world.clients,
                           handover=mock.Mock(stuck=set)),

@@ -33,7 +33,7 @@ def pending_group_members(process, spec_obj):
 
     Not cached: other requests claim meanwhile.
 
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     """
     group = spec_obj.instance_group if 'instance_group' in spec_obj else None
     if (group is None or 'members' not in group

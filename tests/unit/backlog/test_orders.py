@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from nova_preempt import exceptions
 from nova_preempt.backlog import cloud_observer
-from nova_preempt.classes import class_orders
+from nova_preempt.classes import class_queue_order
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import dominant_fair_share
 from nova_preempt.core.backlog import promethee_order
@@ -61,7 +61,7 @@ class TestOrders(OrdersTestCase):
             self.load(order='qos')
         self.assertIsInstance(cloud_observer.load_order(self.conf.backlog,
                                                         object()),
-                              class_orders.Qos)
+                              class_queue_order.ClassQueueOrder)
 
     def test_missing_libraries(self):
         missing = {'numpy': None}

@@ -14,7 +14,7 @@ from oslo_utils import uuidutils
 from nova_preempt import exceptions
 from nova_preempt.core import model
 from nova_preempt.db import decisions
-from nova_preempt.engine import evictions
+from nova_preempt.engine import standalone_evictions
 
 LAUNCHED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -31,10 +31,11 @@ class TestSimulate(unittest.TestCase):
                 actions=['delete'], honored_locks='admin',
                 minimum_runtime_s=0, notice_s=0, minimum_notice_s=0,
                 maximum_notice_s=0))
-        self.evictions = evictions.Evictions(
+        self.evictions = standalone_evictions.Evictions(
             self.process, mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(self.evictions.close)
-        self.requests = evictions.EvictionEndpoint(servers, self.evictions)
+        self.requests = standalone_evictions.EvictionEndpoint(servers,
+                                                              self.evictions)
 
     def simulate(self, user='u', project='p', roles=('member',), why='',
                  **values):
@@ -70,14 +71,16 @@ class TestSimulate(unittest.TestCase):
         self.assertTrue(decision.record['asked_by']['is_admin'])
 
     def test_the_log_has_the_requester(self):
-        with self.assertLogs('nova_preempt.engine.evictions') as logs:
+        with self.assertLogs(
+                'nova_preempt.engine.standalone_evictions') as logs:
             self.simulate()
         self.assertIn('asked by user_id=u project_id=p request_id=req-1 '
                       'roles=member', logs.output[0])
 
     def test_the_reason_is_quoted(self):
         """Otherwise a reason could forge the requester."""
-        with self.assertLogs('nova_preempt.engine.evictions') as logs:
+        with self.assertLogs(
+                'nova_preempt.engine.standalone_evictions') as logs:
             self.simulate(why='x\n(asked by user_id=root)')
         self.assertIn(r" ends: 'x\n(asked by user_id=root)' (",
                       logs.output[0])

@@ -7,7 +7,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.db import decisions
-from nova_preempt.engine import janitor
+from nova_preempt.engine import repairs
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -19,7 +19,7 @@ class TestCycles(test_decisions.TestSQLite):
     def setUp(self):
         super().setUp()
         self.now = NOW
-        self.cycles = janitor.EvictionLoopCheck(self.db, lambda: self.now)
+        self.cycles = repairs.EvictionLoopCheck(self.db, lambda: self.now)
         self.number = 0
 
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
@@ -33,8 +33,8 @@ class TestCycles(test_decisions.TestSQLite):
 
     def warnings(self):
         """Return the number of warnings, and the metric of servers."""
-        with self.assertLogs(janitor.__name__, 'WARNING') as logs:
-            logging.getLogger(janitor.__name__).warning('the end')
+        with self.assertLogs(repairs.__name__, 'WARNING') as logs:
+            logging.getLogger(repairs.__name__).warning('the end')
             self.cycles.look()
         return [record.getMessage() for record in logs.records][1:]
 

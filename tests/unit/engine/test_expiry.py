@@ -15,16 +15,16 @@ from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
 STOPPED = observed_server.ObservedServer(
     'a', 'stopped', None, 'h', status='SHUTOFF',
-    locked_reason=stopped_victims.LOCKED)
+    locked_reason=victim_allocations.LOCKED)
 RUNNING = observed_server.ObservedServer(
     'a', 'active', None, 'h', status='ACTIVE',
-    locked_reason=stopped_victims.LOCKED)
+    locked_reason=victim_allocations.LOCKED)
 
 
 def server(uuid, **values):

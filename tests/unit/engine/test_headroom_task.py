@@ -9,8 +9,8 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import headroom_account
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.engine import evictions
 from nova_preempt.engine import headroom_task
+from nova_preempt.engine import standalone_evictions
 from tests.unit.engine import test_expiry
 
 
@@ -46,7 +46,8 @@ class TestWhoEndsAlready(unittest.TestCase):
         known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 0)
         known.budgets.read.return_value = None
-        ends = evictions.Evictions(process, mock.Mock(), None, None, 1)
+        ends = standalone_evictions.Evictions(process, mock.Mock(), None, None,
+                                              1)
         self.addCleanup(ends.close)
         with mock.patch.object(ends, 'begin') as begin:
             keeper = headroom_task.HeadroomKeeper(process, known, set, ends)

@@ -16,8 +16,8 @@ class TestHealth(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        self.health = periodic_tasks.Health(lambda: self.now,
-                                            lambda: 1e9 + self.now)
+        self.health = periodic_tasks.TaskHealth(lambda: self.now,
+                                                lambda: 1e9 + self.now)
 
     def fail(self, name='task'):
         self.assertRaises(ZeroDivisionError, self.health.run, name,

@@ -18,7 +18,7 @@ class TasksTestCase(testtools.TestCase):
         self.leadership = mock.Mock()
         self.leadership.holds.return_value = True
         self.now = 1000.0
-        self.health = periodic_tasks.Health(lambda: self.now)
+        self.health = periodic_tasks.TaskHealth(lambda: self.now)
 
     def make(self, *tasks, leadership=None, interval_s=0):
         return periodic_tasks.PeriodicTasks(

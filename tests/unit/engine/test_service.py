@@ -10,12 +10,12 @@ import testtools
 from nova_preempt.db import decision_owners
 from nova_preempt.engine import service
 from tests import tables
-from tests.unit.handover import test_process_owner
+from tests.unit.handover import test_process_lease
 
-LEASE_S = test_process_owner.LEASE_S
+LEASE_S = test_process_lease.LEASE_S
 
 
-class TestLeadership(test_process_owner.OwnerTestCase):
+class TestLeadership(test_process_lease.OwnerTestCase):
 
     def setUp(self):
         super().setUp()

@@ -10,7 +10,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 
 SIZE = {'VCPU': 1}
 
@@ -121,7 +121,7 @@ class RollBackTestCase(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 0)
+        patch = mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 0)
         patch.start()
         self.addCleanup(patch.stop)
         self.placement = FakePlacement(2)
@@ -165,7 +165,7 @@ class RollBackTestCase(unittest.TestCase):
         return self.statuses()
 
     def make_recovery(self, honored_locks='admin', leases=None):
-        return preemption_rollback.Recovery(
+        return preemption_rollback.Rollback(
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name='me', acquire=lambda: 'me',
                                   get_leases=lambda: leases or {},

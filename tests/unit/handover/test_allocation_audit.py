@@ -18,7 +18,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
-from nova_preempt.engine import janitor
+from nova_preempt.engine import repairs
 from nova_preempt.handover import allocation_audit
 from tests.unit.engine import test_expiry
 
@@ -213,7 +213,7 @@ class TestExpected(unittest.TestCase):
             'a', {})
         clients.placement.get_provider_state.return_value = model.Provider(
             'p', 1, {'VCPU': model.Inventory(1)}, {})
-        made = janitor.Janitor(clients, mock.Mock(
+        made = repairs.AllocationRepair(clients, mock.Mock(
             **{'get.return_value': test_expiry.server('a')}), mock.Mock(),
             mock.Mock(), None)
         self.assertTrue(made._allocate('a'))

@@ -39,7 +39,7 @@ class TestLoad(unittest.TestCase):
             'enabled = true', 'pass_period_s = 120',
             'qos_class = name:gold, importance:1, availability:1',
             'qos_class = name:bronze,importance:3,availability:0.5,open:true')
-        self.assertIsInstance(found, class_registry.Qos)
+        self.assertIsInstance(found, class_registry.ServiceClasses)
         self.assertEqual(('gold', 'bronze'), found.table.names)
         self.assertEqual({'bronze'}, found.table.open)
         self.assertEqual((60_000_000, 120), (found.table.overhead_us,

@@ -7,7 +7,7 @@ from unittest import mock
 from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
@@ -352,7 +352,7 @@ class TestRollBack(roll_back.RollBackTestCase):
     # -- stopped to give way -------------------------------------------
 
     def test_stopped_by_us(self):
-        self.nova.put('a', 'stopped', locked_reason=stopped_victims.LOCKED)
+        self.nova.put('a', 'stopped', locked_reason=victim_allocations.LOCKED)
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
@@ -371,7 +371,7 @@ class TestRollBack(roll_back.RollBackTestCase):
 
     def test_stopped_by_its_owner(self):
         """We have locked it only."""
-        self.nova.put('a', 'stopped', locked_reason=stopped_victims.LOCKED)
+        self.nova.put('a', 'stopped', locked_reason=victim_allocations.LOCKED)
         self.nova.put('b', 'stopped', locked_reason='mine')
         self.roll_back(action='stop')
         self.assertEqual([('unlock', 'a')], self.nova.calls)

@@ -9,7 +9,7 @@ from unittest import mock
 from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
@@ -127,7 +127,7 @@ class TestInParts(roll_back.RollBackTestCase):
 
     def test_our_own_lock_does_not_protect_a_victim(self):
         self.take()
-        self.nova.put('b', locked_reason=stopped_victims.LOCKED,
+        self.nova.put('b', locked_reason=victim_allocations.LOCKED,
                       locked_by='admin')
         self.roll_back()
         self.assertEqual([('force_delete', 'b')], self.nova.calls)

@@ -14,7 +14,7 @@ from nova_preempt.cmd import hand_back_to_nova as cmd
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.handover import release_all
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 from nova_preempt.power import compute_hosts
 
 FULL = {'p': {'resources': {'VCPU': 2, 'DISK_GB': 9}}}
@@ -61,7 +61,7 @@ class TestHandBack(unittest.TestCase):
             'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
             consumer_user_id='u')))
 
-    def show(self, vm_state='stopped', reason=stopped_victims.LOCKED,
+    def show(self, vm_state='stopped', reason=victim_allocations.LOCKED,
              locked_by='admin', host='h'):
         self.nova.get.return_value = observed_server.ObservedServer(
             'a', vm_state, None, host, status=vm_state.upper(),

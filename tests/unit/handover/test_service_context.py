@@ -21,7 +21,7 @@ class TestKnowledge(world.WorldTestCase):
         client.list_providers.return_value = listed
         client.get_provider_state.side_effect = (
             lambda uuid, known: model.Provider(uuid, 1, {}, {}))
-        known = service_context.ClusterState(
+        known = service_context.CloudCaches(
             mock.Mock(db=self.db, options=self.conf.preemption),
             mock.Mock(placement=client))
         known.servers = mock.Mock(by_node=lambda: {'a': []})

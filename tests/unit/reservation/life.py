@@ -308,7 +308,7 @@ class Cloud:
                      lambda uuid=server.uuid: self.servers.pop(uuid, None))
 
     def process(self, **options):
-        """Return a stand-in of a handover.service_context.Process."""
+        """Return a stand-in of a handover.service_context.ProcessContext."""
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
@@ -319,7 +319,7 @@ class Cloud:
                 tzinfo=datetime.timezone.utc))
 
     def known(self):
-        """Return a stand-in of a handover.service_context.ClusterState."""
+        """Return a stand-in of a handover.service_context.CloudCaches."""
         view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))

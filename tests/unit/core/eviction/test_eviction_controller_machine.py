@@ -153,7 +153,7 @@ class EvictionMachine(machines.Machine):
                 self.now_us += pause_s * SECOND
 
     def work(self):
-        """Carry out a round as handover.terminator does."""
+        """Carry out a round as handover.victim_evictor does."""
         facts = {'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
                  'unwanted': {'d': self.draw(self.why, self.why, None)}}
         for _ in range(12):

@@ -170,7 +170,7 @@ class ReturnMachine(machines.Machine):
             self.carry_out(intent)
 
     def carry_out(self, intent):
-        """Carry out an intent after a look, as engine.victim_returns does."""
+        """Carry out an intent after a look, as the engine does."""
         server = self.servers[intent.uuid]
         assert not server.closed, 'it is forgotten twice'
         sight = (intent.sight if isinstance(intent, return_controller.Close)

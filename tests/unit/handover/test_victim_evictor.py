@@ -24,9 +24,9 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import terminator
+from nova_preempt.handover import victim_evictor
 from nova_preempt.scheduler import request_deadline
 
 FREE = placement_api.Consumer('a', {})
@@ -145,7 +145,7 @@ class TestTerminator(unittest.TestCase):
         self.clock = Clock()
         self.halted_at = float('inf')
         self.decisions = mock.Mock(spec=db.Decisions)
-        self.owner = mock.Mock(spec=process_owner.Owner)
+        self.owner = mock.Mock(spec=process_lease.Lease)
         self.owner.keeps.return_value = True
         self.events = mock.Mock(spec=preemption_notifications.Notifications)
         self.placement = mock.Mock(spec=placement_api.Placement)
@@ -189,7 +189,7 @@ class TestTerminator(unittest.TestCase):
         decision = db.Decision(
             'd', server, operation=operation, host='host1',
             record=record or {}, victims=tuple(victims))
-        return terminator.Terminator(
+        return victim_evictor.VictimEvictor(
             clients.Clients(cloud, self.placement, None), self.poller,
             self.requests, self.decisions, self.owner, self.options,
             self.events, lambda: self.clock.now, self.clock.sleep,

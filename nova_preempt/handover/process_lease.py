@@ -52,7 +52,7 @@ RETRY_S = 1.0
 _BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
-class Owner:
+class Lease:
     """The lease of this process, which owns decisions.
 
     :param db: a nova_preempt.db.Database
@@ -155,7 +155,7 @@ class Heartbeat:
     :param owner: an Owner
     """
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Lease) -> None:
         self._owner = owner
         self._interval_s = owner.lease_s / _SIGNS
         self._stop = threading.Event()

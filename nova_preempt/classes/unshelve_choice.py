@@ -2,7 +2,7 @@
 """Chooses which shelved servers of a class return, and their victims.
 
 Carries out core.classes.class_return_controller for
-nova_preempt.engine.victim_returns.
+nova_preempt.engine.victim_unshelving.
 """
 
 from oslo_log import log as logging
@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 OPERATION = 'unshelve'
 
 
-class ClassReturns:
+class UnshelveChooser:
     """Chooses among shelved servers of a class.
 
     :param parts: a nova_preempt.handover.service_context.ServiceContext

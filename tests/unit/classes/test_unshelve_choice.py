@@ -6,7 +6,7 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt.classes import class_returns
+from nova_preempt.classes import unshelve_choice
 from nova_preempt.core import eligibility
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import class_table
@@ -20,7 +20,7 @@ from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
-from nova_preempt.engine import victim_returns
+from nova_preempt.engine import victim_unshelving
 from tests.unit.core.scheduling import world
 
 TABLE = class_table.parse([
@@ -68,7 +68,7 @@ class TestReturning(unittest.TestCase):
             for name, servers in self.hosts.items()]
         self.placement = placement = mock.Mock()
         placement.get_room.side_effect = lambda wanted: dict(self.room)
-        self.returning = class_returns.ClassReturns(
+        self.returning = unshelve_choice.UnshelveChooser(
             mock.Mock(process=process, known=known,
                       clients=mock.Mock(placement=placement),
                       handover=mock.Mock(stuck=lambda: {'stuck'})),
@@ -94,7 +94,7 @@ class TestReturning(unittest.TestCase):
     def choose_of(self, needs, most):
         step = self.returning.step(
             [ShelvedVictim(*each) for each in needs.items()], most,
-            lambda server: victim_returns.find_room(
+            lambda server: victim_unshelving.find_room(
                 self.placement, self.headroom, server.resources),
             self.memory, microseconds(world.NOW) + self.seconds * SECOND)
         self.memory = step.memory

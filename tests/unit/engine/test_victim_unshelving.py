@@ -15,7 +15,7 @@ from nova_preempt.core import controller
 from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.db import decisions
-from nova_preempt.engine import victim_returns
+from nova_preempt.engine import victim_unshelving
 
 START = datetime.datetime(2026, 1, 1)
 SIZE = {'VCPU': 1}
@@ -45,7 +45,7 @@ class TestReturns(testtools.TestCase):
         headroom.has_room.return_value = True
         self.options = types.SimpleNamespace(
             restore_timeout_s=86400, restore_at_once=3)
-        self.restorer = victim_returns.Restorer(
+        self.restorer = victim_unshelving.VictimUnshelver(
             self.decisions, clients, headroom, mock.Mock(), self.options,
             lambda: self.seconds)
 

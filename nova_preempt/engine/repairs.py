@@ -33,13 +33,13 @@ _TEXTS = {
         '%(turns)s within %(window)s s.')}
 
 
-class Janitor:
+class AllocationRepair:
     """Repairs each problem that two audits in a row have found.
 
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.preemptible_server_cache.ServerCache
     :param decisions: a nova_preempt.db.Decisions
-    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     :param audits: a nova_preempt.handover.allocation_audit.Audit
     """
 

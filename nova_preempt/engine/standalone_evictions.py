@@ -38,7 +38,7 @@ THREADS = 64
 class Evictions:
     """Evicts servers in steps, any number at once with few threads.
 
-    :param process: a nova_preempt.handover.service_context.Process
+    :param process: a nova_preempt.handover.service_context.ProcessContext
     :param handover: a nova_preempt.handover.handover.Handover
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
@@ -55,7 +55,7 @@ class Evictions:
         self._budgets = budgets
         self._left = left
         self._open = set()        # uuids of the decisions
-        self._stepper = Stepper(threads, 'ends')
+        self._stepper = StepwiseTaskRunner(threads, 'ends')
 
     def begin(self, server, operation, reason, **options):
         """Give notice to a server; see begin_all()."""
@@ -161,7 +161,7 @@ class _Eviction:
         among.add(decision.uuid)
 
     def step(self):
-        """Do the next step; see Stepper.add()."""
+        """Do the next step; see StepwiseTaskRunner.add()."""
         try:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
@@ -199,7 +199,7 @@ class _Eviction:
         self._handover.claims.active.discard(self._decision.uuid)
 
 
-class Stepper:
+class StepwiseTaskRunner:
     """Runs many long tasks with few threads, since no step waits.
 
     Steps run in the order in which they are due.

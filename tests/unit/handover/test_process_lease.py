@@ -24,16 +24,16 @@ from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from tests import tables
 from tests.unit.db import test_decisions
 
-LEASE_S = process_owner.INTENT_TIMEOUT_S
+LEASE_S = process_lease.INTENT_TIMEOUT_S
 
 CHILD = """
 import sys
-from nova_preempt.handover import process_owner
-files = process_owner.LockFiles(sys.argv[1])
+from nova_preempt.handover import process_lease
+files = process_lease.LockFiles(sys.argv[1])
 files.hold('host1/child')
 print('held', flush=True)
 sys.stdin.read()
@@ -79,7 +79,7 @@ class OwnerTestCase(unittest.TestCase):
         return f'sqlite:///{self.directory}/test.sqlite'
 
     def make(self, state_path='state', host='host1'):
-        made = process_owner.Owner(self.db, host,
+        made = process_lease.Lease(self.db, host,
                                    os.path.join(self.directory, state_path),
                                    LEASE_S, lambda: self.now)
         self.addCleanup(made.close)
@@ -226,13 +226,13 @@ class TestLockFiles(OwnerTestCase):
     def leave(self, boot_id, name='host1/other'):
         """A file as a process leaves it that is killed."""
         state = os.path.join(self.directory, 'state')
-        left = process_owner.LockFiles(state, boot_id)
+        left = process_lease.LockFiles(state, boot_id)
         left.hold(name)
         left._file.close()
         return state
 
     def find_dead(self, state, boot_id='this', **leases):
-        files = process_owner.LockFiles(state, boot_id)
+        files = process_lease.LockFiles(state, boot_id)
         self.addCleanup(files.close)
         return files.find_dead({'host1/other': True, **leases})
 
@@ -260,7 +260,7 @@ class TestHeartbeat(OwnerTestCase):
     def setUp(self):
         super().setUp()
         self.owner = self.make()
-        self.heart = process_owner.Heartbeat(self.owner)
+        self.heart = process_lease.Heartbeat(self.owner)
 
     def beat(self, seconds, away=False):
         """Beat for this long, as the thread does."""
@@ -316,7 +316,7 @@ class TestRecovery(OwnerTestCase):
         self.active = set()
 
     def recovery(self, owner):
-        return preemption_rollback.Recovery(
+        return preemption_rollback.Rollback(
             self.placement, self.nova, self.decisions, owner,
             types.SimpleNamespace(), self.active)
 
@@ -333,7 +333,7 @@ class TestRecovery(OwnerTestCase):
         """Its process is alive."""
         waiting, other = self.make('one'), self.make('two')
         self.decide(waiting.name)
-        heart = process_owner.Heartbeat(waiting)
+        heart = process_lease.Heartbeat(waiting)
         for _ in range(20):
             self.pass_in_database(10)
             self.now += 10

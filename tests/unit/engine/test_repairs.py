@@ -7,8 +7,8 @@ from unittest import mock
 
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
-from nova_preempt.engine import evictions
-from nova_preempt.engine import janitor
+from nova_preempt.engine import repairs
+from nova_preempt.engine import standalone_evictions
 from nova_preempt.handover import allocation_audit
 from tests.unit.engine import test_expiry
 
@@ -19,7 +19,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
                stopped=(), **values):
         """(whether it was put right, the uuids of those that end)."""
         server = test_expiry.server('a', **values)
-        ends = evictions.Evictions(
+        ends = standalone_evictions.Evictions(
             mock.Mock(options=types.SimpleNamespace(
                 actions=['delete'], honored_locks='admin',
                 minimum_runtime_s=0)),
@@ -33,7 +33,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
                 inventories=dict.fromkeys(inventories)))
         clients.placement.post_allocations.side_effect = (
             placement_api.Conflict('no', code))
-        made = janitor.Janitor(clients, mock.Mock(
+        made = repairs.AllocationRepair(clients, mock.Mock(
             **{'get.return_value': server}), mock.Mock(**{
                 'get_victims.return_value': [
                     ('d', types.SimpleNamespace(server_uuid=uuid))
@@ -79,8 +79,8 @@ class TestNobodyNeedsIt(unittest.TestCase):
         database.get_decisions.side_effect = (
             lambda **values: [object()] if values == {of: 'a'} else [])
         audits.look.return_value = [allocation_audit.Problem(kind, 'a', '')]
-        made = janitor.Janitor(clients, mock.Mock(), database,
-                               mock.Mock(), audits)
+        made = repairs.AllocationRepair(clients, mock.Mock(), database,
+                                        mock.Mock(), audits)
         counts = []
         for _ in range(2):
             made.clean()
@@ -102,8 +102,8 @@ class TestNobodyNeedsIt(unittest.TestCase):
                                      '') for uuid in 'ab']
         clients.placement.delete_allocations.side_effect = [
             placement_api.PlacementError('500'), None]
-        made = janitor.Janitor(clients, mock.Mock(), mock.Mock(),
-                               mock.Mock(), audits)
+        made = repairs.AllocationRepair(clients, mock.Mock(), mock.Mock(),
+                                        mock.Mock(), audits)
         made.clean()
         with self.assertRaises(placement_api.PlacementError):
             made.clean()
@@ -131,8 +131,8 @@ class TestGoneMeanwhile(unittest.TestCase):
         audits.look.return_value = [
             allocation_audit.Problem(allocation_audit.NO_ALLOCATION, uuid, '')
             for uuid in 'ab']
-        made = janitor.Janitor(clients, servers, mock.Mock(),
-                               mock.Mock(), audits)
+        made = repairs.AllocationRepair(clients, servers, mock.Mock(),
+                                        mock.Mock(), audits)
         with mock.patch.object(instances, 'expected_allocation', expected):
             made.clean()
             made.clean()

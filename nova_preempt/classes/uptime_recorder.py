@@ -33,7 +33,7 @@ _MANY = 100
 _SECOND = datetime.timedelta(seconds=1)
 
 
-class ClockKeeper:
+class UptimeRecorder:
     """Reads the actions of servers of a class, and stores their clocks.
 
     :param database: a nova_preempt.db.Database

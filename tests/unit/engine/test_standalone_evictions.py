@@ -15,9 +15,9 @@ from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.engine import evictions
-from nova_preempt.handover import eviction_view
-from nova_preempt.handover import terminator
+from nova_preempt.engine import standalone_evictions
+from nova_preempt.handover import eviction_observer
+from nova_preempt.handover import victim_evictor
 
 WAIT_S = 60
 
@@ -43,7 +43,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.EvictionRun,
+        work = mock.Mock(spec=victim_evictor.EvictionRun,
                          memory=eviction_values.Memory({}, 0))
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
@@ -80,8 +80,9 @@ class TestEnds(testtools.TestCase):
         self.handover.claims.active = set()
         self.handover.settle.side_effect = settle
         self.handover.roll_back.side_effect = give_back
-        made = evictions.Evictions(process, self.handover, mock.Mock(),
-                                   mock.Mock(), threads, self.note_left)
+        made = standalone_evictions.Evictions(process, self.handover,
+                                              mock.Mock(), mock.Mock(),
+                                              threads, self.note_left)
         made._make_victim = lambda server, *_args: types.SimpleNamespace(
             server_uuid=server.uuid)
         self.addCleanup(made.close)
@@ -115,7 +116,7 @@ class TestEnds(testtools.TestCase):
         self.assertEqual(
             requester_liveness.Purpose('reservation', '', 'r', 'node1',
                                        frozenset('p')),
-            eviction_view.purpose(dataclasses.replace(decision, victims=(
+            eviction_observer.purpose(dataclasses.replace(decision, victims=(
                 db.Victim('s1', allocations={'p': {}}),))))
 
     def test_all_resources_are_released(self):
@@ -159,12 +160,12 @@ class TestManyVictims(testtools.TestCase):
         process, handover, clients = mock.Mock(), mock.Mock(), mock.Mock()
         clients.get_consumer.side_effect = get_consumer
         handover.claims.active = set()
-        made = evictions.Evictions(process, handover, clients, mock.Mock(),
-                                   1)
+        made = standalone_evictions.Evictions(process, handover, clients,
+                                              mock.Mock(), 1)
         self.addCleanup(made.close)
-        made._stepper = mock.Mock(spec=evictions.Stepper)
+        made._stepper = mock.Mock(spec=standalone_evictions.StepwiseTaskRunner)
         with mock.patch.object(
-                evictions.eviction_policy, 'make_victim',
+                standalone_evictions.eviction_policy, 'make_victim',
                 side_effect=lambda server, *_args: db_decisions.Victim(
                     server.uuid, 'project', 'user', 'small')):
             made.begin_all([make_server(number) for number in range(4)],
@@ -180,7 +181,7 @@ class TestManyVictims(testtools.TestCase):
 class TestStepper(testtools.TestCase):
 
     def make(self):
-        made = evictions.Stepper(1, 'test')
+        made = standalone_evictions.StepwiseTaskRunner(1, 'test')
         self.addCleanup(made.close)
         return made
 

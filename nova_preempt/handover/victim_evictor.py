@@ -34,23 +34,23 @@ from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import eviction_view
+from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import preemption_notifications
-from nova_preempt.handover import process_owner
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
 
-class Terminator:
+class VictimEvictor:
     """Evicts the victims of decisions.
 
     :param clients: a nova_preempt.cloud.clients.Clients
     :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
     :param requests: a nova_preempt.handover.request_poller.RequestPoller
     :param decisions: a nova_preempt.db.Decisions
-    :param owner: the nova_preempt.handover.process_owner.Owner of this process
+    :param owner: the nova_preempt.handover.process_lease.Lease of this process
     :param options: [preemption] of the configuration
     :param events: a
         nova_preempt.handover.preemption_notifications.Notifications
@@ -64,7 +64,7 @@ class Terminator:
             self, clients: clients.Clients,
             watch: instance_poller.InstancePoller,
             requests: request_poller.RequestPoller,
-            decisions: db_decisions.Decisions, owner: process_owner.Owner,
+            decisions: db_decisions.Decisions, owner: process_lease.Lease,
             options: cfg.ConfigOpts.GroupAttr,
             events: preemption_notifications.Notifications,
             monotonic: Callable[[], float] = time.monotonic,
@@ -121,7 +121,7 @@ class EvictionRun:
     :ivar memory: its progress, an eviction_values.Memory
     """
 
-    def __init__(self, terminator: Terminator,
+    def __init__(self, terminator: VictimEvictor,
                  decisions: Sequence[db_decisions.Decision],
                  check: Callable[[], None], chosen_at: float | None) -> None:
         self._terminator = terminator
@@ -130,8 +130,8 @@ class EvictionRun:
         self._victims = {victim.server_uuid: (decision, victim)
                          for decision in decisions
                          for victim in decision.victims}
-        self._view = eviction_view.EvictionView(terminator, decisions,
-                                                chosen_at)
+        self._view = eviction_observer.EvictionObserver(terminator, decisions,
+                                                        chosen_at)
         self._wake_at_us: int | None = None
         self.memory: eviction_values.Memory = eviction_controller.begin(
             self._view.victims.values(), self._now_us())
@@ -300,7 +300,7 @@ class EvictionRun:
         if self._may_act(uuid):
             # Recorded before: the answer may be lost.
             self.memory = self.memory.note(uuid, asked=eviction_steps.LOCK)
-            self._terminator.clients.nova.lock(uuid, stopped_victims.LOCKED)
+            self._terminator.clients.nova.lock(uuid, victim_allocations.LOCKED)
             now_us = self._now_us()
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
@@ -314,7 +314,7 @@ class EvictionRun:
         elif intent.first is eviction_steps.StepKind.LEAVE_STOPPED:
             if not self._may_act(uuid):
                 return
-            stopped_victims.leave_stopped(clients.placement, uuid)
+            victim_allocations.leave_stopped(clients.placement, uuid)
         if intent.status == victim_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)

@@ -2,7 +2,7 @@
 """Availability promised to servers, as one process knows it.
 
 The leading engine stores how long each server has run and waited, see
-clock_keeper. This is read in the background, and extrapolated by the clock
+uptime_recorder. This is read in the background, and extrapolated by the clock
 until it is read again.
 """
 
@@ -51,7 +51,7 @@ class _Known:
     until: dict
 
 
-class PromisedServers:
+class ServerPromises:
     """Promises to all servers that have a class.
 
     :param database: a nova_preempt.db.Database

@@ -5,8 +5,8 @@ import types
 import unittest
 
 from nova_preempt.db import decisions
+from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import eviction_view
 
 
 class TestBegin(unittest.TestCase):
@@ -22,7 +22,7 @@ class TestBegin(unittest.TestCase):
             uuid='d', operation='boot', host='h',
             record={'one_time': eviction_policy.one_time(servers)})
         for server, expected in ((once, False), (other, True)):
-            victim = eviction_view.make_victim(decision, decisions.Victim(
+            victim = eviction_observer.make_victim(decision, decisions.Victim(
                 server.uuid, 'p', 'u', 'spot', 0, action='delete',
                 last_resort='delete'), options)
             self.assertEqual(expected, victim.terms.migrate)

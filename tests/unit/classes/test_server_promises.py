@@ -9,7 +9,7 @@ from unittest import mock
 
 from oslo_db import exception as db_exc
 
-from nova_preempt.classes import promised_servers
+from nova_preempt.classes import server_promises
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
@@ -57,7 +57,7 @@ class TestPromised(unittest.TestCase):
                                       self.answering(answer))
             patch.start()
             self.addCleanup(patch.stop)
-        self.promised = promised_servers.PromisedServers(
+        self.promised = server_promises.ServerPromises(
             None, TABLE, lambda: NOW + datetime.timedelta(
                 seconds=self.seconds), monotonic=lambda: self.seconds)
         self.promised.refresh()
@@ -97,8 +97,8 @@ class TestPromised(unittest.TestCase):
 
     def test_old_rows_are_used_for_a_while(self):
         self.away = True
-        self.seconds = promised_servers.MAX_AGE_S
-        with self.assertLogs(promised_servers.LOG.name, 'WARNING'):
+        self.seconds = server_promises.MAX_AGE_S
+        with self.assertLogs(server_promises.LOG.name, 'WARNING'):
             self.promised.refresh()
         self.assertTrue(self.promised.is_recent)
         self.away = False
@@ -115,7 +115,7 @@ class TestPromised(unittest.TestCase):
     def test_rows_of_a_cell_no_engine_reads(self):
         """The database answers, but no engine writes."""
         self.rows['c'] = dataclasses.replace(row('c'), cell_uuid='other')
-        self.looked_ago_s = {'cell': promised_servers.MAX_AGE_S, 'other': 0}
+        self.looked_ago_s = {'cell': server_promises.MAX_AGE_S, 'other': 0}
         self.promised.refresh()
         self.assertTrue(self.may_preempt('a'))
         known = self.promised.promises().cost(world.server('a'), 0)
@@ -127,7 +127,7 @@ class TestPromised(unittest.TestCase):
         self.assertTrue(self.promised.is_recent)
         source = self.promised.promises().source
         self.looked_ago_s['cell'] += 1
-        with self.assertLogs(promised_servers.LOG.name, 'WARNING') as logs:
+        with self.assertLogs(server_promises.LOG.name, 'WARNING') as logs:
             self.promised.refresh()
             self.promised.refresh()
         self.assertEqual(1, len(logs.output))
@@ -135,7 +135,7 @@ class TestPromised(unittest.TestCase):
         self.assertIs(source, self.promised.promises().source)
         # Nor was the other one ever looked into.
         del self.looked_ago_s['other']
-        with self.assertLogs(promised_servers.LOG.name, 'WARNING'):
+        with self.assertLogs(server_promises.LOG.name, 'WARNING'):
             self.promised.refresh()
         self.assertFalse(self.may_preempt('c'))
         self.assertFalse(self.promised.is_recent)
@@ -146,12 +146,12 @@ class TestPromised(unittest.TestCase):
 
     def test_a_returning_server_of_a_cell_no_engine_reads(self):
         self.rows['c'] = row('c', 'bronze', Kind.EVICTED, 3000)
-        self.looked_ago_s = {'cell': promised_servers.MAX_AGE_S + 1}
+        self.looked_ago_s = {'cell': server_promises.MAX_AGE_S + 1}
         self.assertEqual(preemption_policy.PREEMPTIBLE,
                          self.claim('gold', 'unshelve', 'c'))
 
     def test_nothing_is_known_before_it_is_read(self):
-        found = promised_servers.PromisedServers(None, TABLE, lambda: NOW)
+        found = server_promises.ServerPromises(None, TABLE, lambda: NOW)
         self.assertFalse(found.is_recent)
         self.assertEqual({}, found.promises().source)
 
@@ -175,7 +175,7 @@ class TestPromised(unittest.TestCase):
 
     def test_a_claim_that_cannot_be_read(self):
         self.away = True
-        with self.assertLogs(promised_servers.LOG.name, 'WARNING'):
+        with self.assertLogs(server_promises.LOG.name, 'WARNING'):
             self.assertEqual(preemption_policy.PREEMPTIBLE,
                              self.claim('gold', 'unshelve', 'a'))
 

@@ -5,11 +5,11 @@ from nova_preempt.core.classes import class_order
 from nova_preempt.core.times import microseconds
 
 
-class Qos:
+class ClassQueueOrder:
     """Ranks waiting requests; see core.classes.class_order.
 
     :param options: a core.backlog.queue_order.Options with
-        class_registry.ClassClaims
+        class_registry.RequestUptimeReader
     :raises ValueError: there are no classes
     """
 

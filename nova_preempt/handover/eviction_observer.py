@@ -22,24 +22,24 @@ from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import stopped_victims
+from nova_preempt.handover import victim_allocations
 
 if TYPE_CHECKING:
-    from nova_preempt.handover import terminator
+    from nova_preempt.handover import victim_evictor
 
 LOG = logging.getLogger(__name__)
 
 
-class EvictionView:
+class EvictionObserver:
     """Reads the victims of decisions, their hosts, claims and requests.
 
-    :param terminator: a nova_preempt.handover.terminator.Terminator
+    :param terminator: a nova_preempt.handover.victim_evictor.VictimEvictor
     :param decisions: db.Decisions, CLAIMED
     :param chosen_at: when their hosts were known to be up, None if unknown
     :ivar victims: {uuid: eviction_values.Victim}
     """
 
-    def __init__(self, terminator: terminator.Terminator,
+    def __init__(self, terminator: victim_evictor.VictimEvictor,
                  decisions: Sequence[db_decisions.Decision],
                  chosen_at: float | None) -> None:
         self._terminator = terminator
@@ -108,7 +108,7 @@ class EvictionView:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
-        self._facts['holds'][victim.uuid] = stopped_victims.holds(
+        self._facts['holds'][victim.uuid] = victim_allocations.holds(
             self._terminator.clients.placement, victim.uuid, seen,
             eviction_steps.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)

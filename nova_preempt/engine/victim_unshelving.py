@@ -91,7 +91,7 @@ class ShelvedServerReader:
             victim.launched_at, victim.ended_at))
 
 
-class Restorer:
+class VictimUnshelver:
     """Unshelves victims once there is capacity for them.
 
     :param decisions: a nova_preempt.db.Decisions
@@ -100,8 +100,8 @@ class Restorer:
     :param events: a
         nova_preempt.handover.preemption_notifications.Notifications
     :param options: [preemption_engine] of the configuration
-    :param returning: a nova_preempt.classes.class_returns.ClassReturns, None
-        where there are no classes
+    :param returning: a nova_preempt.classes.unshelve_choice.UnshelveChooser,
+        None where there are no classes
     :param wanted: returns the uuids of servers that return whatever their
         flavors say
     """

@@ -10,7 +10,7 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from nova_preempt.classes import clock_keeper
+from nova_preempt.classes import uptime_recorder
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import change_cursor
 from nova_preempt.core.backlog import backlog_model
@@ -55,11 +55,12 @@ class TestKeeper(unittest.TestCase):
         self.there = []
         self.actions = {}
         for module, name, answer in (
-                (clock_keeper.instances, 'pages', self.pages),
-                (clock_keeper.instances, 'read', self.read),
-                (clock_keeper.instance_actions, 'read', lambda _, instances: {
-                    item.uuid: self.actions.get(item.uuid, [])
-                    for item in instances})):
+                (uptime_recorder.instances, 'pages', self.pages),
+                (uptime_recorder.instances, 'read', self.read),
+                (uptime_recorder.instance_actions, 'read',
+                 lambda _, instances: {item.uuid: self.actions.get(
+                                           item.uuid, [])
+                                       for item in instances})):
             patch = mock.patch.object(module, name, answer)
             patch.start()
             self.addCleanup(patch.stop)
@@ -67,7 +68,7 @@ class TestKeeper(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
         self.cells = {CELL.uuid: CELL}
-        self.keeper = clock_keeper.ClockKeeper(
+        self.keeper = uptime_recorder.UptimeRecorder(
             self.db, lambda: dict(self.cells), TABLE)
 
     def pages(self, context, filters, attrs):
@@ -145,7 +146,7 @@ class TestKeeper(unittest.TestCase):
         self.change('a', 'iron')
         self.assertEqual({'b': 'bronze', 'c': 'gold'}, self.look())
         # Nobody is looked at again and again.
-        with mock.patch.object(clock_keeper.instances, 'read') as read:
+        with mock.patch.object(uptime_recorder.instances, 'read') as read:
             self.look()
             self.look()
         read.assert_not_called()
@@ -159,7 +160,7 @@ class TestKeeper(unittest.TestCase):
         self.actions = {'a': [asked], 'b': [asked]}
         for whole in False, True:
             self.actions['a'] = [asked]
-            self.keeper = clock_keeper.ClockKeeper(
+            self.keeper = uptime_recorder.UptimeRecorder(
                 self.db, lambda: dict(self.cells), TABLE)
             server_uptimes.forget(self.db, {'a', 'b'})
             self.look()
@@ -184,9 +185,9 @@ class TestKeeper(unittest.TestCase):
         server_uptimes.record_scan(self.db, CELL.uuid, 4000)
         # Nobody writes that of a cell that cannot be read.
         with mock.patch.object(
-                clock_keeper.instances, 'pages',
+                uptime_recorder.instances, 'pages',
                 side_effect=OSError('away')), (
-                self.assertLogs(clock_keeper.readings.__name__)):
+                self.assertLogs(uptime_recorder.readings.__name__)):
             self.look()
         ago_s, = server_uptimes.scan_ages_s(self.db).values()
         self.assertGreaterEqual(ago_s, 4000)

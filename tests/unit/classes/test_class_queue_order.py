@@ -6,7 +6,7 @@ import datetime
 import tempfile
 import unittest
 
-from nova_preempt.classes import class_orders
+from nova_preempt.classes import class_queue_order
 from nova_preempt.classes import class_registry
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import queue_order
@@ -39,8 +39,9 @@ class TestQos(unittest.TestCase):
             f'sqlite:///{directory.name}/test.sqlite')
         tables.make(self.db)
         self.addCleanup(self.db.engine.dispose)
-        self.claims = class_registry.ClassClaims(self.db, TABLE)
-        self.order = class_orders.Qos(queue_order.Options(claims=self.claims))
+        self.claims = class_registry.RequestUptimeReader(self.db, TABLE)
+        self.order = class_queue_order.ClassQueueOrder(queue_order.Options(
+                                                           claims=self.claims))
 
     def request(self, uuid, class_name='', flavor=SPOT, **values):
         found = backlog_model.Request(**{
