@@ -66,11 +66,18 @@ ERRORS = {
     'placement': _placement_error, 'nova': _nova_error,
     'cell': lambda lost: cell_calls.CellDown(cell='explored', limit=10),
     'api database': lambda lost: db_exc.DBConnectionError('explored'),
+    'nova api': lambda lost: (
+        ks_exc.RequestTimeout if lost else ks_exc.ServiceUnavailable)(
+        'explored'),
+    'keystone': lambda lost: (
+        ks_exc.RequestTimeout if lost else ks_exc.ConnectFailure)('explored'),
     'bus': lambda lost: exceptions.NoAnswer('explored'),
     'controller': lambda lost: power_errors.PowerError('one', 'explored'),
     'database': lambda lost: db_exc.DBConnectionError('explored')}
 #: {kind of a service whose requests may arrive twice, and whose answers may be
 #: lost: how much later than its sender gives up a request may arrive, in s}
-SERVICES = {'placement': 60, 'nova': 60, 'controller': 0}
+SERVICES = {'placement': 60, 'nova': 60, 'nova api': 60, 'keystone': 60,
+            'controller': 0}
 #: What such a late request may raise, which nobody hears.
-UNHEARD = (nova_exc.ClientException, power_errors.PowerError)
+UNHEARD = (nova_exc.ClientException, ks_exc.ClientException,
+           power_errors.PowerError)

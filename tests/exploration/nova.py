@@ -23,6 +23,7 @@ it and on Nova. Differences that are left:
 """
 
 import datetime
+import types
 import uuid as uuids
 
 from novaclient import exceptions as nova_exc
@@ -80,21 +81,40 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
 
     # -- boots -----------------------------------------------------------
 
-    def boot(self, flavor, project_id, count=1, hints=None):
+    def boot(self, *args, **kwargs):
         """What POST /servers does; returns the Servers."""
+        servers = self.request(*args, **kwargs)
+        self.build(servers)
+        return servers
+
+    def request(self, flavor, project_id, count=1, hints=None, tags=(),
+                user_id='user'):
+        """Write what is asked for, before any host is looked for."""
         servers = []
         for _ in range(count):
             server = nova_servers.Server(
-                str(uuids.uuid4()), project_id, 'user', flavor, self.now())
+                str(uuids.uuid4()), project_id, user_id, flavor, self.now())
             server.spec = requests.make(server, count)
             server.spec.scheduler_hints = hints or {}
+            server.tags = tuple(
+                types.SimpleNamespace(tag=tag) for tag in tags)
             self.servers[server.uuid] = server
             servers.append(server)
         self.loop.tell('user boots', flavor.name, project_id,
                        *(server.uuid[:8] for server in servers))
+        return servers
+
+    def withdraw(self, servers):
+        """Delete servers of a request that has failed before it was cast."""
+        for server in servers:
+            self.loop.switch()
+            server.is_requested = server.is_mapped = False
+            self._gone(server)
+
+    def build(self, servers):
+        """Cast a request to the conductor."""
         self._start('conductor', servers[0],
                     lambda _server: self._build(servers))
-        return servers
 
     def _build(self, servers):
         try:
@@ -122,6 +142,9 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
                    is_requested=False)
         self.loop.tell('nova buries', server.uuid[:8], type(exc).__name__,
                        exc)
+        self.loop.switch()
+        server.fault = (exc.format_message() if hasattr(exc, 'format_message')
+                        else type(exc).__name__)
 
     def _spawn(self, server, host):
         self._take('cast')
@@ -141,6 +164,8 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
             self._save(server, vm_state='error', task_state=None, host=None,
                        node=None, guest='')
             self.free(server.uuid)
+            server.fault = ('Exceeded maximum number of retries. Exhausted '
+                            'all hosts available for retrying.')
             return
         self._save(server, vm_state='active', task_state=None,
                    launched_at=self.now())

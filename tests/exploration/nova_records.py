@@ -83,7 +83,7 @@ class Records:
                 (objects.HostMappingList, 'get_by_cell_id', self.mapped),
                 (objects.RequestSpec, 'get_by_instance_uuid', self.spec),
                 (objects.InstanceFaultList, 'get_latest_by_instance_uuids',
-                 lambda *args: [])):
+                 self.faults)):
             found.append(mock.patch.object(cls, name, function))
         return found
 
@@ -204,6 +204,11 @@ class Records:
                 if host in (move.source, move.target)
                 and move.status in ('preparing', 'running', 'finished')]
 
+    def faults(self, context, uuids):
+        return [types.SimpleNamespace(
+            instance_uuid=uuid, message=self._nova.servers[uuid].fault)
+            for uuid in uuids if self._nova.servers[uuid].fault]
+
     # -- the API's database ----------------------------------------------
 
     def mappings(self, context, uuids):
@@ -231,9 +236,10 @@ class Records:
     def build_requests(self, context):
         self._world.seam('api database', 'build requests')
         return [types.SimpleNamespace(
-            instance_uuid=server.uuid, instance=server, tags=())
+            instance_uuid=server.uuid, instance=server, tags=server.tags)
             for server in self._nova.servers.values()
-            if server.cell is None and server.is_requested]
+            if server.cell is None and server.is_requested
+            and (context.is_admin or context.project_id == server.project_id)]
 
     def cells(self, context):
         self._world.seam('api database', 'cells')

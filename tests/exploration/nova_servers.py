@@ -34,6 +34,7 @@ class Server(_Loaded):
     :ivar guest: the host on which it uses space, '' for none
     :ivar cell: the name of its cell, None while it is a build request
     :ivar is_mapped: whether it has an instance mapping
+    :ivar fault: the message of its latest fault, '' for none
     """
 
     uuid: str
@@ -62,6 +63,7 @@ class Server(_Loaded):
     resources: object = None
     tags: tuple = ()
     guest: str = ''
+    fault: str = ''
     is_requested: bool = True
     is_mapped: bool = True
     is_marked_deleted: bool = False

@@ -9,7 +9,9 @@ import dataclasses
 import random
 
 from novaclient import exceptions as nova_exc
+from oslo_db import exception as db_exc
 
+from nova_preempt import exceptions
 from nova_preempt.db import pauses
 from tests.exploration import processes
 from tests.exploration import requests
@@ -190,6 +192,21 @@ def host_is_disabled(world, watcher, rng):
     host.disabled, host.disabled_reason = True, None
     world.loop.sleep(rng.choice((5, 60, 200)))
     host.disabled, host.disabled_reason = False, None
+
+
+def ask_api(world, function):
+    """Have the API do something, unless it refuses or is away.
+
+    :param function: given a processes.Api
+    """
+    def serve():
+        try:
+            function(world.api)
+        except (exceptions.PreemptError, db_exc.DBError) as exc:
+            world.loop.tell('refused:', exc)
+
+    if world.api.is_serving:
+        world.loop.join(world.loop.start(world.api.process, 'api', serve))
 
 
 def pause(world, watcher, rng):

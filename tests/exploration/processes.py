@@ -2,6 +2,7 @@
 """Schedulers and engines of nova_preempt as processes that can crash."""
 
 import contextlib
+import functools
 from unittest import mock
 
 import nova.conf
@@ -11,8 +12,12 @@ import oslo_messaging as messaging
 from oslo_messaging import opts as messaging_opts
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt import rpc
+from nova_preempt.backlog import request_intake
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_as_user
 from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
 from nova_preempt.db import schema
@@ -166,6 +171,10 @@ class HostManager:
             hosts, key=lambda state: state.free_ram_mb)]
 
 
+def _raise(exc):
+    raise exc
+
+
 class _Process:
     """One that can crash and is started again.
 
@@ -189,6 +198,11 @@ class _Process:
             try:
                 self.begin()
                 break
+            except exceptions.InvalidConfiguration as exc:
+                # It would never start: nothing would be explored.
+                self.world.loop.start(self.world.operator, 'wrong options',
+                                      functools.partial(_raise, exc))
+                return
             except Exception as exc:  # noqa: BLE001 (whatever it is, it dies)
                 # It dies, and systemd starts it again.
                 self.world.loop.tell(self.name, 'cannot start:', repr(exc))
@@ -276,9 +290,12 @@ class Scheduler(_Process):
 
 
 class Api(_Process):
-    """What nova-preempt-api does for reservations."""
+    """What nova-preempt-api does for reservations and the backlog."""
 
     def begin(self):
+        self.intake = request_intake.RequestIntake(
+            CONF, database(), keystone_trusts.Trusts(CONF),
+            nova_as_user.UserLookup(CONF))
         self.schedule = reservation_schedule.Schedule(
             CONF, database(), rpc.EngineClient(rpc.get_transport(CONF)))
 
@@ -294,8 +311,7 @@ class Engine(_Process):
         engine = engine_cmd.make_engine(
             CONF, cells=lambda: {cell.uuid: cell for cell
                                  in self.world.cells.values()},
-            driver=machines.Driver(self.world, CONF), trusts=mock.Mock(),
-            sight=lambda: '')
+            driver=machines.Driver(self.world, CONF), sight=lambda: '')
         # Rooms that are off have nothing to do.
         engine._timed = [work for work in engine._timed
                          if work.tasks[0][0].split(':')[0]

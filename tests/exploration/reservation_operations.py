@@ -3,24 +3,13 @@
 
 import datetime
 
-from oslo_db import exception as db_exc
-
-from nova_preempt import exceptions
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.reservation import reservation_schedule
 from tests.exploration import operations
 
 
 def _ask_api(world, function):
-    """Have the API do something, unless it refuses or is away."""
-    def serve():
-        try:
-            function(world.api.schedule)
-        except (exceptions.PreemptError, db_exc.DBError) as exc:
-            world.loop.tell('refused:', exc)
-
-    if ('reservation', 'enabled') in world.settings and world.api.is_serving:
-        world.loop.join(world.loop.start(world.api.process, 'api', serve))
+    operations.ask_api(world, lambda api: function(api.schedule))
 
 
 @operations.kind

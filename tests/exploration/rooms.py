@@ -9,7 +9,8 @@ small, and rooms meet each other in the others.
 import dataclasses
 import random
 
-from tests.exploration import eviction_operations  # noqa: F401 (its kinds)
+from tests.exploration import backlog_operations  # noqa: F401 (its kinds)
+from tests.exploration import eviction_operations  # noqa: F401
 from tests.exploration import operations
 from tests.exploration import power_operations  # noqa: F401
 from tests.exploration import reservation_operations  # noqa: F401
@@ -74,6 +75,15 @@ ROOMS = {
         {'controller_hangs': 4, 'host_is_powered_on': 2,
          'host_is_disabled': 3, 'power_is_paused': 1, 'user_deletes': 20},
         pace_s=15),
+    'backlog': Room(('inventory', 'backlog'), {
+        ('backlog', 'enabled'): (True,),
+        ('backlog', 'order'): ('fifo',),
+        ('backlog', 'hold_after_s'): (30, 3600),
+        ('backlog', 'max_requests_per_project'): (2, 100),
+        ('backlog', 'max_created_per_day'): (4, 1000)},
+        {'submit': 40, 'change_request': 6, 'cancel_request': 8,
+         'user_deletes': 20, 'backlog_is_paused': 1, 'user_loses_role': 2,
+         'quota_is_set': 2}),
 }
 
 
@@ -81,8 +91,11 @@ def draw(seed):
     """Return the names of the rooms of a seed; every second one has none."""
     rng = random.Random(f'{seed} rooms')
     if seed % 4 == 3:
-        return ('reservations', *rng.choice(((), ('power',))))
-    return ('power',) if seed % 4 == 1 else ()
+        return ('reservations', *rng.choice(
+            ((), ('power',), ('backlog',), ('power', 'backlog'))))
+    if seed % 4 == 1:
+        return rng.choice((('power',), ('backlog',), ('power', 'backlog')))
+    return ()
 
 
 def draw_settings(seed, names):

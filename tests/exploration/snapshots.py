@@ -9,9 +9,11 @@ from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import backlog_store
 from nova_preempt.db import decision_owners
 from nova_preempt.db import energy_store
 from nova_preempt.db import reservations
@@ -256,6 +258,8 @@ class Watcher:
             decisions=tuple(self._decision(each, bool(
                 each.owner and leases.get(each.owner))) for each in found),
             reservations=tuple(map(self._reservation, self.reservations())),
+            requests=tuple(map(self._waiting, self.requests())),
+            trusts=frozenset(world.keystone.trusts),
             acts=acts, limits=tuple(_budgets(found)))
 
     def _host(self, provider, powers):
@@ -277,6 +281,22 @@ class Watcher:
             return []
         return self._read(
             lambda database: reservations.Reservations(database).list())
+
+    def requests(self):
+        """Return the backlog_model.Requests, if the backlog is on."""
+        if ('backlog', 'enabled') not in self._world.settings:
+            return []
+        return self._read(
+            lambda database: backlog_store.find(database, with_bodies=False))
+
+    def _waiting(self, each):
+        of_it = f'backlog:{each.uuid}:'
+        return cloud_snapshot.Waiting(
+            each.uuid, each.count, frozenset(
+                server.uuid for server in self._world.nova.servers.values()
+                if not server.deleted and any(
+                    tag.tag.startswith(of_it) for tag in server.tags)),
+            is_over=each.state in backlog_model.CLOSED, trust=each.trust_id)
 
     def _reservation(self, each):
         now = self._world.loop.utcnow()

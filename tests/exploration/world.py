@@ -3,66 +3,30 @@
 
 import atexit
 import contextlib
-import datetime
 import functools
 import itertools
 import os
 import random
 import shutil
-import sqlite3
 import tempfile
-from unittest import mock
 
-from nova import rpc as nova_rpc
-from nova.scheduler import request_filter
-from nova.scheduler.client import report
-from oslo_db import exception as db_exc
 import oslo_messaging as messaging
-import sqlalchemy as sa
-from sqlalchemy.ext import compiler
 
-from nova_preempt import rpc
-from nova_preempt.cloud import host_services
-from nova_preempt.cloud import nova_api
-from nova_preempt.db import database_clock
 from nova_preempt.reservation import lease_cache
-from nova_preempt.scheduler import host_states
-from tests.exploration import bus
+from tests.exploration import edges
 from tests.exploration import faults
+from tests.exploration import keystone
 from tests.exploration import machines
-from tests.exploration import memory_database
 from tests.exploration import nova
-from tests.exploration import nova_client
 from tests.exploration import nova_records
 from tests.exploration import nova_servers
+from tests.exploration import nova_user_api
 from tests.exploration import placement
 from tests.exploration import processes
 from tests.exploration import rooms
 from tests.exploration import substitutes
 from tests.exploration import tasks
 from tests.exploration import traps
-
-
-@compiler.compiles(database_clock.SecondsFromNow, 'sqlite')
-def _explored_clock(element, builder, **kwargs):
-    return f'explored_after({builder.process(element.clauses, **kwargs)})'
-
-
-def _explored_after(seconds):
-    return f'{substitutes.LOOP.utcnow():%Y-%m-%d %H:%M:%S.%f}' if (
-        not seconds) else f'{_later(seconds):%Y-%m-%d %H:%M:%S.%f}'
-
-
-def _later(seconds):
-    return substitutes.LOOP.utcnow() + datetime.timedelta(
-        seconds=float(seconds))
-
-
-@sa.event.listens_for(sa.engine.Engine, 'connect')
-def _add_clock(dbapi_connection, _record):
-    if isinstance(dbapi_connection, sqlite3.Connection):
-        dbapi_connection.create_function('explored_after', 1, _explored_after)
-        dbapi_connection.execute('PRAGMA synchronous=OFF')
 
 
 class World:
@@ -102,11 +66,12 @@ class World:
         self.nova.duration_s = self._duration_s
         self.nova.fails = lambda what: (
             not self.faults.is_off and self._durations.random() < 0.05)
+        self.keystone = keystone.MemoryKeystone()
+        self.user_api = nova_user_api.UserApi(self)
         self.schedulers = []
         self.engines = []
         self.api = processes.Api(self, 'api')
         self._numbers = itertools.count(1)
-        self._depths = {}
         self._leases = {}         # Process: LeaseCache
         #: {name of a cell that hangs: until when}
         self.hanging = {}
@@ -121,25 +86,7 @@ class World:
         self._exits.enter_context(processes.configured(
             _directory(), self.settings))
         substitutes.use(self.loop, self.seed)
-        for patch in (
-                *nova_records.Records(self).patches(),
-                mock.patch.object(report, 'report_client_singleton',
-                                  self._report_client),
-                mock.patch.object(nova_api.NovaAPI, '_get_client',
-                                  lambda _api: nova_client.Client(self)),
-                mock.patch.object(request_filter, 'process_reqspec',
-                                  lambda context, spec_obj: True),
-                mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(
-                    is_enabled=lambda: False)),
-                mock.patch.object(host_states, 'FEW', -1),
-                mock.patch.object(rpc.EngineClient, '_send', bus.sender(self)),
-                mock.patch.object(lease_cache, 'current',
-                                  self.current_leases),
-                mock.patch.object(host_services, 'is_up', _is_up),
-                *(mock.patch.object(
-                    memory_database.MemoryDatabase, name, self._seamed(
-                        getattr(memory_database.MemoryDatabase, name)))
-                  for name in ('reader', 'writer'))):
+        for patch in edges.patches(self):
             self._exits.enter_context(patch)
         for number in range(self.HOSTS):
             self._add_host(number)
@@ -269,36 +216,7 @@ class World:
                      if each.process is process)
         found.kill_and_restart(self.faults.rng.choice((0.5, 5, 30, 100)))
 
-    def _seamed(self, transaction):
-        """The same transaction, before and after which others may go on."""
-        world = self
-
-        @contextlib.contextmanager
-        def seamed(database):
-            task = world.loop.current
-            if task is None or task in world._depths:
-                with transaction(database) as session:
-                    yield session
-                return
-            world.seam('database', 'begin')
-            world._depths[task] = True
-            try:
-                with transaction(database) as session:
-                    yield session
-            finally:
-                del world._depths[task]
-                world.writes += 1
-            fault = world.faults.draw()
-            if fault == 'lost':
-                world.loop.tell('answer lost', 'database')
-                raise db_exc.DBConnectionError('explored: answer lost')
-            world.loop.switch()
-        return seamed
-
     # -- services --------------------------------------------------------
-
-    def _report_client(self):
-        return processes.ReportClient(self)
 
     def _call_as_nova(self, method, url, body=None):
         """Placement for Nova itself, which tries again where that fails."""
@@ -354,7 +272,3 @@ def _directory():
         else None)
     atexit.register(shutil.rmtree, path, True)
     return path
-
-
-def _is_up(service):
-    return service['is_up'] if isinstance(service, dict) else service.is_up

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replaces what nova_preempt calls by the services of a world.
+
+The database is real, one file for all processes; its transactions are seams,
+and its clock is that of the world.
+"""
+
+import contextlib
+import datetime
+import sqlite3
+from unittest import mock
+
+from nova import rpc as nova_rpc
+from nova.scheduler import request_filter
+from nova.scheduler.client import report
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+
+from nova_preempt import rpc
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_api
+from nova_preempt.db import database_clock
+from nova_preempt.reservation import lease_cache
+from nova_preempt.scheduler import host_states
+from tests.exploration import bus
+from tests.exploration import keystone
+from tests.exploration import memory_database
+from tests.exploration import nova_client
+from tests.exploration import nova_records
+from tests.exploration import processes
+from tests.exploration import substitutes
+
+
+@compiler.compiles(database_clock.SecondsFromNow, 'sqlite')
+def _explored_clock(element, builder, **kwargs):
+    return f'explored_after({builder.process(element.clauses, **kwargs)})'
+
+
+def _explored_after(seconds):
+    later = substitutes.LOOP.utcnow() + datetime.timedelta(
+        seconds=float(seconds))
+    return f'{later:%Y-%m-%d %H:%M:%S.%f}'
+
+
+@sa.event.listens_for(sa.engine.Engine, 'connect')
+def _add_clock(dbapi_connection, _record):
+    if isinstance(dbapi_connection, sqlite3.Connection):
+        dbapi_connection.create_function('explored_after', 1, _explored_after)
+
+
+def _is_up(service):
+    return service['is_up'] if isinstance(service, dict) else service.is_up
+
+
+def patches(world):
+    """Return the mock patches that put a world.World in place."""
+    return (
+        *nova_records.Records(world).patches(),
+        mock.patch.object(report, 'report_client_singleton',
+                          lambda: processes.ReportClient(world)),
+        mock.patch.object(nova_api.NovaAPI, '_get_client',
+                          lambda _api: nova_client.Client(world)),
+        mock.patch.object(nova_api, 'load_session',
+                          lambda _conf: keystone.Session(world)),
+        mock.patch.object(
+            keystone_trusts.Trusts, '_session',
+            lambda _trusts, **values: keystone.Session(
+                world, values.get('trust_id'))),
+        mock.patch.object(request_filter, 'process_reqspec',
+                          lambda context, spec_obj: True),
+        mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(
+            is_enabled=lambda: False)),
+        mock.patch.object(host_states, 'FEW', -1),
+        mock.patch.object(rpc.EngineClient, '_send', bus.sender(world)),
+        mock.patch.object(lease_cache, 'current', world.current_leases),
+        mock.patch.object(host_services, 'is_up', _is_up),
+        *_transactions(world))
+
+
+def _transactions(world):
+    """The transactions, before and after which other tasks may go on."""
+    inside = set()                # tasks within a transaction
+
+    def seamed(transaction):
+        @contextlib.contextmanager
+        def within(database):
+            task = world.loop.current
+            if task is None or task in inside:
+                with transaction(database) as session:
+                    yield session
+                return
+            world.seam('database', 'begin')
+            inside.add(task)
+            try:
+                with transaction(database) as session:
+                    yield session
+            finally:
+                inside.remove(task)
+                world.writes += 1
+            if world.faults.draw() == 'lost':
+                world.loop.tell('answer lost', 'database')
+                raise db_exc.DBConnectionError('explored: answer lost')
+            world.loop.switch()
+        return within
+
+    database = memory_database.MemoryDatabase
+    return [mock.patch.object(database, name, seamed(getattr(database, name)))
+            for name in ('reader', 'writer')]
