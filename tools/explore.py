@@ -30,8 +30,8 @@ def make_parser():
                         help='operations that lead to many evictions; '
                              'those of odd seeds do in any case')
     parser.add_argument('--rooms',
-                        help='with commas: reservations, power; drawn by the '
-                             'seed')
+                        help='with commas: reservations, power, backlog; '
+                             'drawn by the seed')
     parser.add_argument('--hosts', type=int, default=4,
                         help='how many the cloud has; 4')
     parser.add_argument('--rate', type=float,
