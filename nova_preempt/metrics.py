@@ -156,11 +156,11 @@ def serve(port, address, report=None):
         if report is not None:
             server[0].set_app(_with_health(server[0].get_app(), report))
     except OSError as exc:
-        LOG.warning('No metrics of this process at %(address)s:%(port)s: '
+        LOG.warning('This process serves no metrics at %(address)s:%(port)s: '
                     '%(exc)s',
                     {'address': address, 'port': port, 'exc': exc})
         return None
-    LOG.info('Metrics at http://%(address)s:%(port)s/metrics',
+    LOG.info('Metrics are served at http://%(address)s:%(port)s/metrics.',
              {'address': address, 'port': port})
     return server
 

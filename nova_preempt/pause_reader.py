@@ -61,7 +61,7 @@ class PauseReader:
                 try:
                     found = db.get(self._db)
                 except db_exc.DBError as exc:
-                    LOG.warning('Cannot read what is paused: %s', exc)
+                    LOG.warning('Cannot read the pauses: %s', exc)
                 else:
                     self._tell(found)
                     self._found = found

@@ -68,7 +68,7 @@ class _Client:
             raise exceptions.NoAnswer(
                 f'The {self.service} did not answer in time.') from None
         except messaging.MessageDeliveryFailure:
-            LOG.exception('No message to the %s was delivered', self.service)
+            LOG.exception('No message reached the %s.', self.service)
             raise exceptions.NoAnswer(
                 f'The {self.service} cannot be reached.') from None
         except exceptions.PreemptError:
@@ -76,7 +76,7 @@ class _Client:
         except Exception:
             # Any failure of the service. A stock nova-scheduler listens to
             # the same topic and does not know the method.
-            LOG.exception('%s failed in the %s', method, self.service)
+            LOG.exception('Call %s of the %s failed.', method, self.service)
             raise exceptions.NoAnswer(
                 f'The {self.service} could not do it; its log or that of '
                 'nova-preempt-api says why.') from None

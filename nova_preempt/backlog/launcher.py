@@ -65,7 +65,7 @@ class Launcher:
                 away.set()
                 raise
             except Exception:
-                LOG.exception('Request %s could not be started', request.uuid)
+                LOG.exception('Starting request %s failed.', request.uuid)
                 self._wait(request, boot_outcome.NO_ANSWER, _FAULT)
                 return
             if not found:
@@ -138,8 +138,8 @@ class Launcher:
             request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
         if how is boot_outcome.BootAnswer.UNKNOWN:
-            LOG.warning('Whether Nova creates the servers of request %(uuid)s '
-                        'is not known yet: %(text)s',
+            LOG.warning("Nova's response to the boot of request %(uuid)s is "
+                        'unknown: %(text)s',
                         {'uuid': request.uuid, 'text': text})
         verdict = None
         if how is boot_outcome.BootAnswer.NO:

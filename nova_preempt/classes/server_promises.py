@@ -83,9 +83,9 @@ class ServerPromises:
             means = server_uptimes.overheads(self._db)
             by_request = server_uptimes.request_classes(self._db)
         except db_exc.DBError as exc:
-            LOG.warning('Cannot read how long servers of a class have run: '
-                        '%(exc)s. After %(age)s s without, none of them ends '
-                        'for another.', {'exc': exc, 'age': MAX_AGE_S})
+            LOG.warning('Cannot read the run times of servers of classes: '
+                        '%(exc)s. After %(age)s s no server of a class is '
+                        'evicted for another.', {'exc': exc, 'age': MAX_AGE_S})
             return set()
         before, self._by_request = self._by_request, by_request
         known, found = self._known.claimants, {}
@@ -117,9 +117,9 @@ class ServerPromises:
 
     def _tell(self, late):
         if late - self._told:
-            LOG.warning('No engine has looked at servers of a class in cells '
-                        '%(cells)s for %(age)s s. Until one does none of '
-                        'them ends for another.',
+            LOG.warning('No engine has read servers of classes in cells '
+                        '%(cells)s for %(age)s s. Until then no server of a '
+                        'class is evicted for another.',
                         {'cells': ', '.join(sorted(late)), 'age': MAX_AGE_S})
         self._told = late
 

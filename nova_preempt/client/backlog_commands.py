@@ -252,7 +252,7 @@ class ShowDispatchPlan(base.ListCommand):
     def ask(self, client, args):
         found = client.get_backlog_plan()
         if found.stopped:
-            LOG.warning('Nothing is started: %s', found.stopped)
+            LOG.warning('No request is started: %s', found.stopped)
         if args.plot:
             base.drawn(plot.draw_plan, found.answer(), args.plot)
         if not args.hosts:

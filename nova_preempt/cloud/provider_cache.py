@@ -169,8 +169,9 @@ class ProviderCache:
                 failures += 1
                 if failures >= MOST_FAILURES:
                     raise
-                LOG.warning('Provider %(name)s counts as it was read last: '
-                            '%(exc)s', {'name': provider.name, 'exc': exc})
+                LOG.warning('Provider %(name)s cannot be read; its last data '
+                            'is used: %(exc)s',
+                            {'name': provider.name, 'exc': exc})
                 state = self.known(provider.uuid)
             if state is not None:
                 found[provider.name] = state

@@ -121,8 +121,8 @@ def _reload(conf, good):
     try:
         changed = conf.mutate_config_files()
     except cfg.Error:
-        LOG.exception('The configuration cannot be read; the engine goes on '
-                      'with what it has.')
+        LOG.exception('The configuration cannot be read; the engine keeps '
+                      'the current one.')
         return
     for (group, name), (old, new) in changed.items():
         if (group, name) in good.kept:
@@ -154,7 +154,7 @@ def main():
     metrics.serve(CONF.preemption.metrics_port,
                   CONF.preemption.metrics_address, engine.health.report)
     garbage_collection.settle()
-    LOG.info('nova-preempt-engine %s works.', CONF.host)
+    LOG.info('nova-preempt-engine %s has started.', CONF.host)
     engine.run()
     server.stop()
     engine.parts.process.close()

@@ -66,7 +66,7 @@ class Expiry:
                              f'it has run for its {end.limit_s} s',
                              restore=False)
         except decisions.AlreadyEnding:
-            LOG.debug('Server %s ends already.', end.server.uuid)
+            LOG.debug('Server %s is already being evicted.', end.server.uuid)
 
     def delete_stopped(self):
         """Delete victims that were stopped stop_retention_s ago.

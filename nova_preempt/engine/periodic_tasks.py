@@ -134,10 +134,10 @@ class TaskHealth:
             result = work()
         except Exception as exc:
             if task.error:
-                LOG.warning('%(name)s still fails: %(exc)s',
+                LOG.warning('The task %(name)s still fails: %(exc)s',
                             {'name': name, 'exc': exc})
             else:
-                LOG.exception('%s failed; it is retried.', name)
+                LOG.exception('The task %s failed; it is retried.', name)
                 task.failed_at = self._monotonic()
             task.error = str(exc) or type(exc).__name__
             metrics.ENGINE_FAILURES.labels(name).inc()

@@ -73,11 +73,11 @@ class AllocationRepair:
         else:
             repaired = False
         if repaired:
-            LOG.warning('Repaired: %s.', problem.text)
+            LOG.warning('Repaired an inconsistency: %s.', problem.text)
             metrics.REPAIRED.labels(problem.kind).inc()
         elif problem not in self._told:
             self._told.add(problem)
-            LOG.warning('Cannot repair: %s.', problem.text)
+            LOG.warning('Cannot repair an inconsistency: %s.', problem.text)
 
     def _allocate(self, uuid):
         """Allocate what a server uses; evict it if that is taken.

@@ -49,7 +49,7 @@ class Leadership:
             holds = self._holds()
         except Exception as exc:  # noqa: BLE001 (the next call retries)
             if not self._failing:
-                LOG.warning('Cannot tell which engine is the leader: %s', exc)
+                LOG.warning('Cannot read which engine is the leader: %s', exc)
             self._failing = True
             return False
         self._failing = False

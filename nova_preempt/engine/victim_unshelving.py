@@ -73,7 +73,7 @@ class ShelvedServerReader:
             raise
         except nova_api.NovaError as exc:
             self._failed[uuid] = now
-            LOG.warning('Cannot tell whether server %(uuid)s returns: '
+            LOG.warning('Cannot read whether server %(uuid)s was unshelved: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
             return None
         self._failed.pop(uuid, None)
@@ -182,7 +182,7 @@ class VictimUnshelver:
         # NOTE: written first, so that a failure is not retried at once.
         self._decisions.update_victim(
             decision_uuid, victim.server_uuid, decisions.SHELVED, **tried)
-        LOG.info('There may be capacity for server %s: unshelving it.',
+        LOG.info('Unshelving server %s, as there may be capacity for it.',
                  victim.server_uuid)
         try:
             self._clients.nova.unshelve(victim.server_uuid)
@@ -195,7 +195,7 @@ class VictimUnshelver:
 
     def _close(self, decision_uuid, victim, status):
         if status == decisions.RESTORED:
-            LOG.info('Server %s is back.', victim.server_uuid)
+            LOG.info('Server %s was restored.', victim.server_uuid)
             self._clients.nova.clear_notice(victim.server_uuid)
         self._decisions.update_victim(decision_uuid, victim.server_uuid,
                                       status)

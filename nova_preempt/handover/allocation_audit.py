@@ -254,8 +254,8 @@ class Audit:
                 self._cells().values(), read, uuids,
                 limit_s=cell_calls.LONG_S).values():
             if isinstance(answer, Exception):
-                LOG.warning('Allocations without a server are not looked '
-                            'for: %s', answer)
+                LOG.warning('The search for allocations without a server is '
+                            'skipped: %s', answer)
                 is_whole = False
             else:
                 found += answer

@@ -86,7 +86,7 @@ class EvictionObserver:
                 purpose(self._decisions[decision_uuid]), requests,
                 requests.now())
         except (nova_api.NovaError, db_exc.DBError) as exc:
-            LOG.warning('Nobody is asked to end: %s', exc)
+            LOG.warning('No victim is evicted for now: %s', exc)
             return None
 
     def is_fresh(self, uuid: str, now_us: int) -> bool:
@@ -98,7 +98,7 @@ class EvictionObserver:
         try:
             found = self._terminator.watch.get(uuid, max_age_s), True
         except nova_api.NovaError as exc:
-            LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
+            LOG.warning('Cannot read the state of victim %(uuid)s: %(exc)s',
                         {'uuid': uuid, 'exc': exc})
             found = None, False
         self._facts['seen'][uuid] = found
@@ -121,7 +121,7 @@ class EvictionObserver:
                 is_up = self._terminator.host_is_up(intent.victim, intent.host)
                 self._hosts[intent.host] = now, is_up
             except nova_api.NovaError as exc:
-                LOG.warning('Nobody ends on host %(host)s: %(exc)s',
+                LOG.warning('No victim on host %(host)s is evicted: %(exc)s',
                             {'host': intent.host, 'exc': exc})
                 is_up = None
         self._facts['hosts'][intent.host] = is_up
@@ -141,7 +141,7 @@ class EvictionObserver:
                 consumer = self._terminator.clients.placement.get_consumer(
                     stand_in)
             except placement_api.PlacementError as exc:
-                LOG.warning('Nobody is asked to end: %s', exc)
+                LOG.warning('No victim is evicted for now: %s', exc)
                 return
             if not consumer.allocations:
                 raise allocation_claim.ClaimLost(

@@ -258,4 +258,4 @@ def _try(roll_back: Callable[[str, str], object], uuid: str, reason: str
         roll_back(uuid, reason)
     except Exception:
         # Go on with other decisions, and servers without victims.
-        LOG.exception('Cannot take preemption %s back yet.', uuid)
+        LOG.exception('Cannot roll back preemption %s yet.', uuid)

@@ -58,7 +58,7 @@ class Notifier:
         :param failed: whether its priority is error
         """
         if not self._free.acquire(blocking=False):
-            LOG.warning('The bus is too slow: notification %s is lost.', event)
+            LOG.warning('The bus is too slow; %s was dropped.', event)
             return
         emit = self._notifier.error if failed else self._notifier.info
         self._pool.submit(emit, {}, event, payload).add_done_callback(

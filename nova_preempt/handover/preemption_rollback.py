@@ -108,11 +108,11 @@ class Rollback:
         is_again = (not decision.owner
                     or decision.status == decisions.ROLLING_BACK)
         if is_again:
-            LOG.info('Trying again to roll preemption %s back.', decision.uuid)
+            LOG.info('Retrying the rollback of preemption %s.', decision.uuid)
             reason = decision.reason.partition(_NOT_YET)[0]
         else:
             LOG.warning('Preemption %(uuid)s for server %(server)s on host '
-                        '%(host)s was left %(status)s; rolling it back.',
+                        '%(host)s is still %(status)s; rolling it back.',
                         {'uuid': decision.uuid, 'host': decision.host,
                          'server': decision.server_uuid,
                          'status': decision.status})
@@ -124,7 +124,7 @@ class Rollback:
             raise
         except Exception:
             # Go on with younger decisions.
-            LOG.exception('Cannot take preemption %s back yet.', decision.uuid)
+            LOG.exception('Cannot roll back preemption %s yet.', decision.uuid)
             return False
 
     def roll_back(self, decision_uuid: str, reason: str) -> bool:
@@ -164,7 +164,7 @@ class Rollback:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
                 nova_api.NovaError) as exc:
-            LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
+            LOG.warning('Cannot roll back preemption %(uuid)s yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
             self._move(decision, current.status,
@@ -202,8 +202,8 @@ class Rollback:
         else:
             if not conflict.is_capacity_conflict:
                 raise conflict
-            LOG.warning('Preemption %(uuid)s cannot be taken back as a '
-                        'whole: %(exc)s',
+            LOG.warning('Preemption %(uuid)s cannot be rolled back in one '
+                        'transaction: %(exc)s',
                         {'uuid': decision.uuid, 'exc': conflict})
             forced = self._undo_in_parts(decision)
         self._close_victims(decision, there, forced)
@@ -309,8 +309,8 @@ class Rollback:
         if victim_allocations.is_locked_by_us(server):
             self._nova.unlock(uuid)
         if was_stopped and server.vm_state == 'stopped':
-            LOG.info('Starting server %s, which was stopped to give way and '
-                     'need not.', uuid)
+            LOG.info('Starting server %s again, whose eviction was rolled '
+                     'back.', uuid)
             self._nova.start(uuid)
 
     def _undo_in_parts(self, decision: decisions.Decision) -> dict[str, str]:

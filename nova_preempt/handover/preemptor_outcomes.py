@@ -108,7 +108,7 @@ class PreemptorOutcomes:
         if item.victims_in_vain and (found == rollback.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.victims_in_vain)
-            LOG.warning('%(number)d preemptible servers have ended in vain: '
+            LOG.warning('%(number)d preemptible servers were evicted, but '
                         'preemption %(uuid)s for server %(server)s is '
                         '%(status)s.',
                         {'number': item.victims_in_vain, 'uuid': item.uuid,

@@ -97,9 +97,9 @@ class Lease:
         decision_owners.add(self._db, name, self.lease_s)
         self._files.hold(name)
         if self._name:
-            LOG.error('The lease of %(old)s has run out before it could be '
-                      'renewed. Others take over what it was working on; '
-                      'this process goes on as %(new)s.',
+            LOG.error('The lease of %(old)s expired before it was renewed. '
+                      'Other processes take over its preemptions; this '
+                      'process continues as %(new)s.',
                       {'old': self._name, 'new': name})
         self._name = name
         self._until = since + self.lease_s - _MARGIN_S

@@ -97,8 +97,8 @@ def holds(placement: placement_api.Placement, uuid: str,
         if not is_gone:
             raise
         # It is deleted, so the preemption need not wait.
-        LOG.warning('Cannot see whether victim %(uuid)s has freed its '
-                    'space: %(exc)s', {'uuid': uuid, 'exc': exc})
+        LOG.warning('Cannot read the allocations of victim %(uuid)s: '
+                    '%(exc)s', {'uuid': uuid, 'exc': exc})
         return False
     if is_gone or (seen is not None and rollback.is_at_rest(seen)):
         return bool(allocations)

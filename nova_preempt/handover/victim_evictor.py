@@ -190,13 +190,13 @@ class EvictionRun:
         try:
             act(self, intent)
         except nova_api.NovaError as exc:
-            LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
+            LOG.warning('Cannot evict victim %(uuid)s yet: %(exc)s',
                         {'uuid': intent.victim, 'exc': exc})
         except (placement_api.Conflict, placement_api.PlacementError) as exc:
-            LOG.warning('Cannot see whether victim %(uuid)s has freed its '
-                        'space: %(exc)s', {'uuid': intent.victim, 'exc': exc})
+            LOG.warning('Cannot read the allocations of victim %(uuid)s: '
+                        '%(exc)s', {'uuid': intent.victim, 'exc': exc})
         except db_exc.DBError as exc:
-            LOG.warning('Cannot record the end of victim %(uuid)s yet: '
+            LOG.warning('Cannot record the eviction of victim %(uuid)s yet: '
                         '%(exc)s', {'uuid': intent.victim, 'exc': exc})
 
     def _check_all(self) -> None:
@@ -263,7 +263,7 @@ class EvictionRun:
                 uuid, victim.action, self._view.victims[uuid].terms.action,
                 deadline, decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
-            LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
+            LOG.warning('Cannot write the notice of victim %(uuid)s: %(exc)s',
                         {'uuid': uuid, 'exc': exc})
 
     # -- one step of one victim --------------------------------------------
@@ -335,11 +335,12 @@ class EvictionRun:
     def _spare(self, intent: eviction_values.SpareVictim) -> None:
         if intent.uuid in self._victims:
             decision, _ = self._victims[intent.uuid]
-            LOG.info('Victim %(uuid)s of preemption %(decision)s must not '
-                     'end: %(why)s.', {'uuid': intent.uuid, 'why': intent.why,
-                                       'decision': decision.uuid})
+            LOG.info('Victim %(uuid)s of preemption %(decision)s must not be '
+                     'evicted: %(why)s.', {
+                         'uuid': intent.uuid, 'why': intent.why,
+                         'decision': decision.uuid})
         else:
-            LOG.info('The victims of preemption %(uuid)s stay: %(why)s.',
+            LOG.info('Preemption %(uuid)s evicts no victims: %(why)s.',
                      {'uuid': intent.uuid, 'why': intent.why})
 
 

@@ -215,8 +215,8 @@ class PowerSwitcher:
         except _FAILURES as exc:
             self._complain(item, exc)
         except Exception:
-            LOG.exception('Host %(host)s remains %(state)s for now',
-                          {'host': host.name, 'state': item.state})
+            LOG.exception('Host %(host)s cannot leave the state %(state)s for '
+                          'now.', {'host': host.name, 'state': item.state})
 
     def _complain(self, item, exc):
         """Log an error of a host once while it lasts."""
@@ -332,8 +332,8 @@ class _HostSteps:
         return self._take_power(self._driver.shut_down, cut=False)
 
     def _switch_off(self, _step):
-        LOG.warning('Host %s is switched off hard, since it does not shut '
-                    'down.', self._item.host)
+        LOG.warning('Host %s is powered off without a shutdown, since it '
+                    'does not shut down.', self._item.host)
         return self._take_power(self._driver.switch_off, cut=True)
 
     def _take_power(self, call, cut):

@@ -183,7 +183,8 @@ class Healing:
                 down=self._memory.down_since)
         except host_query.InvalidQuery as exc:
             # NOTE: an earlier release accepted the query.
-            LOG.warning('Reservation %(uuid)s gets no other host: %(exc)s',
+            LOG.warning('Reservation %(uuid)s cannot get another host: '
+                        '%(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
             return []
 

@@ -204,8 +204,8 @@ class HostInventory:
                     item.uuid for item in residents) <= preemptible
                 for read in (self._known, self._providers.read))
         except placement_api.PlacementError as exc:
-            LOG.warning('Whether host %(host)s is vacant cannot be told: '
-                        '%(exc)s', {'host': host.name, 'exc': exc})
+            LOG.warning('The servers on host %(host)s cannot be read: %(exc)s',
+                        {'host': host.name, 'exc': exc})
             return False
 
     def occupants(self, host):
@@ -282,7 +282,7 @@ class HostInventory:
             if not (self.occupancy.dark and self._hosts):
                 raise
             self._away = str(exc) or type(exc).__name__
-            LOG.warning('Hosts are not updated: %s', self._away)
+            LOG.warning('The hosts cannot be updated: %s', self._away)
             return {name: host.as_reported(services.get(
                 host.service_host, {})) for name, host in self._hosts.items()}
         for hypervisor in hypervisors:

@@ -173,8 +173,8 @@ class _View:
             try:
                 found = self.nova.get(server.uuid)
             except nova_api.NovaError as exc:
-                LOG.warning('Cannot read server %(uuid)s, which is on the way '
-                            'to host %(host)s: %(exc)s',
+                LOG.warning('Cannot read server %(uuid)s, which is being '
+                            'built on host %(host)s: %(exc)s',
                             {'uuid': server.uuid, 'host': server.host,
                              'exc': exc})
                 continue

@@ -66,7 +66,7 @@ class Migration:
         # NOTE: first: after a crash in between, the move is only tracked.
         self._store.add(resident.uuid, move)
         self._moves[resident.uuid] = move
-        LOG.info('Server %(uuid)s is moved off host %(host)s, which is '
+        LOG.info('Server %(uuid)s is migrated off host %(host)s, which is '
                  'reserved.', {'uuid': resident.uuid, 'host': resident.node})
         try:
             if cold:
@@ -80,7 +80,7 @@ class Migration:
 
     def _refuse(self, uuid, reason):
         if self._refused[uuid] != reason:
-            LOG.warning('Server %(uuid)s cannot be moved: %(reason)s',
+            LOG.warning('Server %(uuid)s cannot be migrated: %(reason)s',
                         {'uuid': uuid, 'reason': reason})
         self._refused[uuid] = reason
 

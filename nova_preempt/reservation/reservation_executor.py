@@ -128,8 +128,8 @@ class ReservationExecutor:
         uuid = view.reservation.uuid
         for server in intent.servers:
             if (uuid, server) not in self._seen:
-                LOG.warning('Server %(server)s is on host %(host)s, which '
-                            'reservation %(uuid)s has for itself.',
+                LOG.warning('Server %(server)s is on host %(host)s, which is '
+                            'reserved by reservation %(uuid)s.',
                             {'server': server, 'host': intent.host,
                              'uuid': uuid})
                 self._seen.add((uuid, server))
@@ -139,7 +139,7 @@ class ReservationExecutor:
         if self._is_near(reservation) and reservation.ready_at is None and (
                 reservation.uuid not in self._left):
             self._left.add(reservation.uuid)
-            LOG.warning('Reservation %s does not begin: [reservation]enabled '
+            LOG.warning('Reservation %s does not start: [reservation]enabled '
                         'is false.', reservation.uuid)
 
     def needs_hosts(self, reservation):

@@ -133,8 +133,8 @@ class ReservationView:
         try:
             found = self._reader.inventory.occupants(self._hosts[name])
         except AWAY as exc:
-            LOG.warning('What is on host %(host)s of reservation %(uuid)s '
-                        'cannot be read: %(exc)s',
+            LOG.warning('The servers on host %(host)s of reservation '
+                        '%(uuid)s cannot be read: %(exc)s',
                         {'host': name, 'uuid': self.reservation.uuid,
                          'exc': exc})
             return None

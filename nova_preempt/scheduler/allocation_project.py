@@ -66,8 +66,8 @@ class Corrector:
             except placement_api.Conflict:
                 continue          # somebody is at work: next time
             except placement_api.PlacementError as exc:
-                LOG.warning('Cannot look after the project of allocations, '
-                            'trying again later: %s', exc)
+                LOG.warning('Cannot correct the project of allocations yet: '
+                            '%s', exc)
                 return
             self._checked[server.uuid] = (_seen(server), now)
 
@@ -78,8 +78,8 @@ class Corrector:
             return
         self._placement.post_allocations([
             dataclasses.replace(consumer, project_id=self._project_id)])
-        LOG.info('The allocations of preemptible server %(server)s now stand '
-                 'under project %(project)s.',
+        LOG.info('The allocations of preemptible server %(server)s now '
+                 'belong to project %(project)s.',
                  {'server': server.uuid, 'project': self._project_id})
 
 

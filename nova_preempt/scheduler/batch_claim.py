@@ -140,13 +140,13 @@ class BatchClaim:
                                        user_id)
                 for uuid, allocations in found.items()])
         except placement_api.Conflict as exc:
-            LOG.info('%(count)s servers are claimed one by one: together '
-                     'they were refused: %(exc)s',
+            LOG.info('%(count)s servers are claimed one by one, as their '
+                     'joint claim was refused: %(exc)s',
                      {'count': len(found), 'exc': exc})
             return {}
         except placement_api.PlacementError as exc:
-            LOG.warning('Servers %(uuids)s are claimed one by one: nobody '
-                        'knows whether they are already: %(exc)s',
+            LOG.warning('Servers %(uuids)s are claimed one by one, as the '
+                        'result of their joint claim is unknown: %(exc)s',
                         {'uuids': ', '.join(found), 'exc': exc})
             return dict.fromkeys(found)
         LOG.info('Claimed %(count)s servers in one transaction.',

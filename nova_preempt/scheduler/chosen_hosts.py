@@ -88,5 +88,5 @@ def add(offered, names, ask, resources, find_providers):
             requests += more or ()
             summaries.update(known or {})
     except placement_api.PlacementError as exc:
-        LOG.warning('Cannot look for hosts that were chosen: %s', exc)
+        LOG.warning('Cannot read the hosts that the engine chose: %s', exc)
     return requests, summaries, version

@@ -111,7 +111,7 @@ def keep_refusal(cycle, server_uuid, reason):
                     if cycle.decision else {}}))
     except Exception:
         # The request has its answer; only the record of it is lost.
-        LOG.exception('Cannot keep the record of server %s.', server_uuid)
+        LOG.exception('Cannot store the record of server %s.', server_uuid)
 
 
 def get_considered(cycle):

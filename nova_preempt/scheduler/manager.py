@@ -161,8 +161,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             self.preemption.repair()
         except Exception:
-            LOG.exception('Cannot repair preemptions that were left behind; '
-                          'trying again every %s s.', service_context.REPAIR_S)
+            LOG.exception('Cannot roll back abandoned preemptions; retrying '
+                          'every %s s.', service_context.REPAIR_S)
 
     # -- a request -------------------------------------------------------
 

@@ -38,7 +38,7 @@ def answers(function):
         try:
             return function(self, *args)
         except placement_api.PlacementError as exc:
-            LOG.warning('Cannot look for victims: %s', exc)
+            LOG.warning('Cannot search for victims: %s', exc)
             raise cloud_port.Unanswered(str(exc), monotonic() - began) from exc
     return answered
 

@@ -252,8 +252,8 @@ class QueryEndpoint:
                 spec_obj = self._spec(context, flavor, project_id, None,
                                       availability_zone)
             except exceptions.NoAnswer as exc:
-                LOG.warning('Chances of flavor %(flavor)s are left out: '
-                            '%(exc)s', {'flavor': flavor, 'exc': exc})
+                LOG.warning('The placement chances of flavor %(flavor)s are '
+                            'omitted: %(exc)s', {'flavor': flavor, 'exc': exc})
                 unknown = exc
                 answer.append({'flavor': flavor, 'preemptible': None,
                                'availability_zone': availability_zone,

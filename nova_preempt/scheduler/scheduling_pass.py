@@ -269,12 +269,12 @@ class SchedulingCycle:
                 return self._take(state, plan, server_uuid, project_id,
                                   user_id, alloc_request)
         except placement_api.Conflict as exc:
-            LOG.info('Lost host %(host)s to another request: %(exc)s',
+            LOG.info('Another request was faster on host %(host)s: %(exc)s',
                      {'host': state.host, 'exc': exc})
         except allocation_claim.OutcomeUnknown:
             raise
         except placement_api.PlacementError as exc:
-            LOG.warning('Leaving host %(host)s out of a request: %(exc)s',
+            LOG.warning('Host %(host)s is skipped for a request: %(exc)s',
                         {'host': state.host, 'exc': exc})
             self.decision.leave(state.uuid, cloud_port.Unanswered(
                 str(exc), self.preemption.monotonic() - began))

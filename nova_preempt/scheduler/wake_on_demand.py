@@ -110,7 +110,7 @@ class WakeOnDemand:
                 candidates)
         except Exception:
             # The request fails as it does without waking.
-            LOG.exception('No host can be woken for server %s', server_uuid)
+            LOG.exception('Waking hosts for server %s failed.', server_uuid)
             return [], 0
         if answer['hosts']:
             LOG.info('Server %(server)s waits for hosts that wake: '
@@ -177,7 +177,7 @@ class WakeOnDemand:
             sleeping_host_claims.release(self._db, request)
         except Exception:
             # It expires later.
-            LOG.exception('Hosts are still kept for server %s', request)
+            LOG.exception('Cannot release hosts woken for %s yet.', request)
 
     def _note(self, asked, waited_s):
         """Record how long servers have waited, for reports."""
@@ -187,7 +187,7 @@ class WakeOnDemand:
                     uuid, timeutils.utcnow(), asked.spec_obj.flavor.vcpus,
                     waited_s))
         except Exception:
-            LOG.exception('It is not kept that servers have waited')
+            LOG.exception('The wait of servers for hosts cannot be stored.')
 
 
 def _count(outcome):

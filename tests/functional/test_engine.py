@@ -260,14 +260,15 @@ class TestJanitor(EngineTestCase):
         self.clean()
         self.assertNotIn(cheap, self.allocations()['host1'])
         self.assertNotIn(stand_in, self.allocations()['host1'])
-        self.assertIn(f'Repaired: consumer {stand_in} has allocations on '
-                      'host1; it held space for preemption '
+        self.assertIn('Repaired an inconsistency: consumer '
+                      f'{stand_in} has allocations on host1; it held space '
+                      'for preemption '
                       f'{self.last_decision().uuid}, which is done.',
                       self.stdlog.logger.output)
         # Not ours: it is reported and left alone.
         self.assertIn('11111111-1111-4111-8111-111111111111',
                       self.allocations()['host1'])
-        self.assertIn('Cannot repair: consumer 11111111',
+        self.assertIn('Cannot repair an inconsistency: consumer 11111111',
                       self.stdlog.logger.output)
 
     def test_a_server_is_deleted_while_others_end_for_its_migration(self):

@@ -48,7 +48,7 @@ def pending_group_members(process, spec_obj):
                      statuses=(decisions.INTENT, decisions.CLAIMED))]
         hosts += missing_outcomes.get_placed(process.db, BUILD_S).items()
     except db_exc.DBError as exc:
-        LOG.warning('Cannot tell which servers of a group wait for their '
+        LOG.warning('Cannot read which servers of a group wait for their '
                     'hosts: %s', exc)
         return {}
     for uuid, host in hosts:

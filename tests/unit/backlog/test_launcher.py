@@ -96,7 +96,7 @@ class TestAway(unittest.TestCase):
         self.users.nova.side_effect = ask
         with self.assertLogs(launcher.__name__, 'ERROR') as logs:
             self.start()
-        self.assertIn('Request 0 could not be started', logs.output[0])
+        self.assertIn('Starting request 0 failed', logs.output[0])
         self.assertEqual(99, nova.create.call_count)
         (verdict,) = [call.args[1] for call
                       in self.records.record.call_args_list

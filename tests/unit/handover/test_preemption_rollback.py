@@ -409,13 +409,13 @@ class TestRepair(roll_back.RollBackTestCase):
 
     def test_a_decision_of_a_dead_scheduler(self):
         self.leave('dead')
-        self.assertIn('was left claimed', self.repair(dead=False))
+        self.assertIn('is still claimed', self.repair(dead=False))
         self.assertEqual('its scheduler stopped',
                          self.decisions.decision.reason)
 
     def test_a_decision_of_our_failed_request(self):
         self.leave('me')
-        self.assertIn('was left claimed', self.repair())
+        self.assertIn('is still claimed', self.repair())
         self.assertEqual('it was left unfinished',
                          self.decisions.decision.reason)
 
@@ -432,7 +432,7 @@ class TestRepair(roll_back.RollBackTestCase):
             return real(uuid)
 
         self.decisions.get_decision = get
-        self.assertIn('Cannot take preemption broken back yet',
+        self.assertIn('Cannot roll back preemption broken yet',
                       self.repair())
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)

@@ -220,7 +220,7 @@ class TestSwitcher(world.WorldTestCase):
         self.sleep()
         self.assertEqual([('disable', 'a'), ('off', 'a'), ('cut', 'a')],
                          self.world.calls)
-        self.assertIn('switched off hard', self.logger.output)
+        self.assertIn('powered off without a shutdown', self.logger.output)
 
     def while_it_shuts_down(self, happen):
         """Let that happen before it is seen not to shut down."""

@@ -74,7 +74,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(60)
         self.assertEqual(3 * [('live_migrate', 'n')], self.cloud.asked)
         self.assertEqual(1, self.logger.output.count(
-            'Server n cannot be moved: No valid host'))
+            'Server n cannot be migrated: No valid host'))
         self.cloud.servers['n'].movable = True
         self.look_until(LEAD_S - 60)
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
@@ -299,7 +299,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                           {'h1': reservation_model.READY}),
                          (self.get().status, self.statuses()))
         self.assertEqual(1, self.logger.output.count(
-            'Server late is on host h1, which reservation r1 has'))
+            'Server late is on host h1, which is reserved by'))
 
     def test_active_once_its_hosts_are_on_and_up(self):
         for values in ({'asleep': host_candidates.OffHost('', 300)},
@@ -513,7 +513,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             [(self.get(uuid).status, self.get(uuid).held)
              for uuid in ('active', 'pending')])
         self.assertEqual(1, self.logger.output.count(
-            'Reservation pending does not begin: [reservation]enabled'))
+            'Reservation pending does not start: [reservation]enabled'))
         self.look_until(15)
         self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
         self.assertEqual(reservation_model.ENDED, self.get('active').status)
