@@ -81,14 +81,20 @@ class Explorer:
         from tests.exploration import mended_faults
         from tests.exploration import rooms
         from tests.exploration import world
-        world.World.HOSTS, world.World.RATE = args.hosts, args.rate
-        self._args = args
+        self._world = world
         self._explore = explore
         self._rooms = rooms
-        self._faults = mended_faults
+        self.faults = mended_faults
         # Collecting garbage between seeds takes less time.
         gc.freeze()
         gc.disable()
+        self.configure(args)
+
+    def configure(self, args):
+        """Explore as these arguments say from now on."""
+        self._world.World.HOSTS, self._world.World.RATE = (
+            args.hosts, args.rate)
+        self._args = args
 
     def run(self, seeds):
         """Explore; 1 if something was found."""
@@ -114,11 +120,11 @@ class Explorer:
         print(f'{done} of {count} seeds, {failures} failed, '
               f'{took_s / max(1, done):.1f} s of processor each', flush=True)
 
-    def _run_one(self, seed):
+    def _draw(self, seed):
+        """Return the settings and the operations of a seed."""
         args = self._args
         rooms = self._rooms.draw(seed) if args.rooms is None else tuple(
             filter(None, args.rooms.split(',')))
-        settings = self._rooms.draw_settings(seed, rooms)
         chosen = self._rooms.draw_operations(
             seed, args.operations, rooms,
             args.evictions or bool(seed // (2 if rooms else 1) % 2))
@@ -126,6 +132,21 @@ class Explorer:
             wanted = {int(number) for number in args.only.split(',')
                       if number}
             chosen = [each for each in chosen if each.number in wanted]
+        return self._rooms.draw_settings(seed, rooms), chosen
+
+    def explore(self, seed, fault='', trace=None):
+        """Return the Failure of a seed, None if all is well.
+
+        :param fault: the name of a mended fault to put back, '' for none
+        """
+        settings, chosen = self._draw(seed)
+        with self.faults.put_back(fault):
+            return self._explore.Exploration(
+                seed, chosen, trace, faults=not self._args.no_failures,
+                settings=settings).run()
+
+    def _run_one(self, seed):
+        args = self._args
         digest = hashlib.sha256()
 
         def trace(line):
@@ -133,14 +154,13 @@ class Explorer:
             if args.trace:
                 print(line)
 
-        with self._faults.put_back(args.fault):
-            failure = self._explore.Exploration(
-                seed, chosen, trace if args.trace or args.digest else None,
-                faults=not args.no_failures, settings=settings).run()
-            if args.digest:
-                print(f'seed {seed}: {digest.hexdigest()}')
-            if failure is not None:
-                self._tell(failure, settings)
+        failure = self.explore(
+            seed, args.fault, trace if args.trace or args.digest else None)
+        if args.digest:
+            print(f'seed {seed}: {digest.hexdigest()}')
+        if failure is not None:
+            with self.faults.put_back(args.fault):
+                self._tell(failure, self._draw(seed)[0])
         return failure is not None
 
     def _tell(self, failure, settings):
@@ -176,6 +196,18 @@ def run_processes(args, seeds):
         return max(pool.map(run, range(args.processes)))
 
 
+def fix_hashes(program):
+    """Start this program again with a fixed order of sets of strings.
+
+    It is part of the order of events.
+    """
+    if os.environ.get('PYTHONHASHSEED') != '0':
+        os.execve(sys.executable, [sys.executable, '-W', 'ignore', program,
+                                   *sys.argv[1:]],
+                  os.environ | {'PYTHONHASHSEED': '0'})
+    sys.path.insert(0, str(TOP))
+
+
 def main():
     args = make_parser().parse_args()
     seeds = list_seeds(args)
@@ -184,12 +216,7 @@ def main():
         return 0
     if args.processes > 1:
         return run_processes(args, seeds)
-    if os.environ.get('PYTHONHASHSEED') != '0':
-        # The order of sets of strings is part of the order of events.
-        os.execve(sys.executable, [sys.executable, '-W', 'ignore', __file__,
-                                   *sys.argv[1:]],
-                  os.environ | {'PYTHONHASHSEED': '0'})
-    sys.path.insert(0, str(TOP))
+    fix_hashes(__file__)
     return Explorer(args).run(seeds)
 
 

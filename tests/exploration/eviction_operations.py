@@ -27,9 +27,12 @@ def victim_changes(world, watcher, rng):
     if decision is not None:
         world.loop.sleep(rng.choice((0, rng.uniform(0, 3),
                                      rng.uniform(0, 20))))
-        traps.act(world, rng.choice(sorted(watcher.victims())) if (
-            watcher.victims()) else decision.victims[0].server_uuid,
-            rng.choice(_VICTIMS), is_admin=rng.random() < 0.4)
+        uuid = rng.choice(sorted(watcher.victims())) if (
+            watcher.victims()) else decision.victims[0].server_uuid
+        action, is_admin = rng.choice(_VICTIMS), rng.random() < 0.4
+        if world.nova.servers[uuid].vm_state == 'stopped':
+            action, is_admin = 'start', False
+        traps.act(world, uuid, action, is_admin)
 
 
 @operations.kind
