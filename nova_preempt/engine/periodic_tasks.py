@@ -72,16 +72,16 @@ class PeriodicTasks:
         """
         now, holds = self._monotonic(), True
         for name, work, pause_s in self.tasks:
+            is_due = at_once or self._due_at.get(name, now) <= now
             # The tasks before may have taken long.
-            holds = holds and self._holds()
+            holds = holds and (not is_due or self._holds())
             if not holds:
                 self._health.skip(name)
-            elif at_once or self._due_at.get(name, now) <= now:
+            elif is_due:
                 wait_s = self._run(name, work, pause_s)
                 self._due_at[name] = self._monotonic() + wait_s
-        if not holds:
-            return RETRY_S
-        return max(0, min(self._due_at.values()) - self._monotonic())
+        return RETRY_S if not holds else max(
+            0, min(self._due_at.values()) - self._monotonic())
 
     def _holds(self):
         if self._leadership is None:
