@@ -80,8 +80,9 @@ class Exploration:
         loop.tell('no more faults')
         rest_s = loop.now_s + REST_S
         while loop.now_s < rest_s:
-            loop.run(min(rest_s, loop.now_s + 60))
-            if self._is_at_rest():
+            loop.run(min(rest_s, loop.now_s + 20))
+            if not (world.operator.tasks or world.nova.process.tasks) and (
+                    self._is_at_rest()):
                 break
         self._check(is_at_rest=True)
 
