@@ -22,9 +22,9 @@ from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.promised_availability import Promises
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import (
     SECOND,
     Inventory,
@@ -85,9 +85,9 @@ class Load:
         waited_us = self.serial * 7919 % 100 * server.uptime_us(self.now) // 99
         return Claimant(
             server.uuid, list(self.classes)[self.serial % 3],
-            Clocks([Event(begun_us - waited_us, Kind.QUEUED),
-                    Event(begun_us, Kind.ALLOCATING),
-                    Event(begun_us, Kind.RUNNING)]), size)
+            ServerClocks([Event(begun_us - waited_us, Kind.QUEUED),
+                          Event(begun_us, Kind.ALLOCATING),
+                          Event(begun_us, Kind.RUNNING)]), size)
 
     def promises(self):
         """Return the current Promises."""
@@ -103,7 +103,7 @@ class Load:
         waited_us = self.random.randrange(600) * SECOND
         return preemption_policy.Rank(True, self.promises().claim(Claimant(
             self.uuid('claim'), self.random.choice(list(self.classes)),
-            Clocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
+            ServerClocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
 
     def request(self, policy, claims=False):
         """Decide on a request; return (seconds, number of victims or None)."""

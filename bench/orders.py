@@ -21,7 +21,7 @@ from nova_preempt.core.classes import class_order
 from nova_preempt.core.classes import promethee
 
 NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
-CLASSES = availability_margin.Classes(*(
+CLASSES = availability_margin.QosClasses(*(
     availability_margin.QosClass(name, number, fractions.Fraction(share),
                                  availability_margin.PASS_PERIOD_S,
                                  least_run_s=availability_margin.LEAST_RUN_S)

@@ -4,8 +4,8 @@
 import math
 
 from nova_preempt.cloud import server_groups
-from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core import eviction_actions
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import host_capacity
 from nova_preempt.core.backlog import reservation_rules
@@ -122,7 +122,7 @@ def known_groups(requests, rooms, resident, find=server_groups.find):
 
 def _freed(providers, uuid, action):
     """Return what evicting a server by an action frees in a tree."""
-    return actions.freed(capacity.total(
+    return eviction_actions.freed(capacity.total(
         provider.allocations[uuid] for provider in providers
         if uuid in provider.allocations), action)
 

@@ -29,7 +29,7 @@ class ServiceClasses:
     """The classes of service that the options define.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
-    :ivar table: a core.classes.class_table.Table
+    :ivar table: a core.classes.class_table.ClassTable
     :raises ValueError: an option is invalid; the message names it
     """
 
@@ -94,7 +94,7 @@ class RequestUptimeReader:
     """Reads the clocks of waiting requests from their history.
 
     :param database: a nova_preempt.db.Database
-    :param table: a core.classes.class_table.Table
+    :param table: a core.classes.class_table.ClassTable
     """
 
     def __init__(self, database, table):
@@ -102,7 +102,7 @@ class RequestUptimeReader:
         self.table = table
 
     def clocks(self, requests):
-        """Return {uuid: core.classes.server_clocks.Clocks} of core Requests.
+        """Return {uuid: core.classes.server_clocks.ServerClocks} of requests.
 
         Each change of a request is in the database, so a restart loses
         nothing. A request that was never started has waited since it was made.

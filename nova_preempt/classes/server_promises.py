@@ -18,9 +18,9 @@ from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_of_server
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.promised_availability import Promises
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import server_uptimes
@@ -55,7 +55,7 @@ class ServerPromises:
     """Promises to all servers that have a class.
 
     :param database: a nova_preempt.db.Database
-    :param table: a core.classes.class_table.Table
+    :param table: a core.classes.class_table.ClassTable
     :param clock: returns now, timezone-aware
     """
 
@@ -104,7 +104,7 @@ class ServerPromises:
             self._known = dataclasses.replace(self._known, until=until)
         else:
             self._known = _Known(found, {
-                uuid: dataclasses.replace(claimant, clocks=Clocks())
+                uuid: dataclasses.replace(claimant, clocks=ServerClocks())
                 for uuid, claimant in found.items()}, cells, until)
         self._tell(self._late(self._known))
         return {uuid for uuid, _ in before.items() ^ by_request.items()}
@@ -205,7 +205,7 @@ class ServerPromises:
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())
         return qos and Claimant(
-            uuid, qos, Clocks((Event(now_us, Kind.QUEUED),)), {},
+            uuid, qos, ServerClocks((Event(now_us, Kind.QUEUED),)), {},
             self._table.overhead_us)
 
     def _back(self, uuid):

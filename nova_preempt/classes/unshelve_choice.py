@@ -24,7 +24,7 @@ class UnshelveChooser:
     """Chooses among shelved servers of a class.
 
     :param parts: a nova_preempt.handover.service_context.ServiceContext
-    :param table: a core.classes.class_table.Table
+    :param table: a core.classes.class_table.ClassTable
     :ivar period_s: the time between two passes that may preempt for them, and
         after which an unshelve is retried, in seconds
     """
@@ -73,7 +73,7 @@ class UnshelveChooser:
         known = self._known
         # The cache replaces its dictionaries, and never changes them.
         by_node = known.servers.by_node()
-        return class_return_controller.Evictable(
+        return class_return_controller.EvictableServers(
             ((listed.uuid, provider, by_node.get(listed.name, {}).values())
              for listed, provider, _ in known.providers.look(
                  (), self.period_s) if provider is not None),

@@ -38,7 +38,7 @@ class UptimeRecorder:
 
     :param database: a nova_preempt.db.Database
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
-    :param table: a core.classes.class_table.Table
+    :param table: a core.classes.class_table.ClassTable
     """
 
     def __init__(self, database, get_cells, table):
@@ -141,7 +141,7 @@ class UptimeRecorder:
             row = db.ServerUptime(
                 server.uuid, cell_uuid, server.project_id, name,
                 server.flavor, server.from_volume,
-                server_clocks.Clocks(told), _changed_at(server), read_at)
+                server_clocks.ServerClocks(told), _changed_at(server), read_at)
             found.append(row)
             for at_us, took_us in clock_events.returns(
                     told, before.clocks.mark.last_us if before else 0):

@@ -20,7 +20,7 @@ _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
 
 
 def read(context, servers):
-    """Return {uuid: [core.classes.clock_events.Action]} of ObservedServers.
+    """Return {uuid: [clock_events.InstanceAction]} of ObservedServers.
 
     :param context: of their cell
     """
@@ -62,12 +62,11 @@ def _events(context, action_ids):
 def _action(server, row, events):
     by_owner = clock_events.is_by_owner(row.project_id, server.project_id)
     asked_us = _us(row.start_time)
+    common = row.action, row.id, asked_us, by_owner
     if row.action not in clock_events.RUN:
-        return clock_events.Action(row.action, row.id, asked_us, by_owner,
-                                   failed=row.message == 'Error')
-    placed_us, done_us, failed = _run(server, row, events)
-    return clock_events.Action(row.action, row.id, asked_us, by_owner,
-                               placed_us, done_us, failed)
+        failed = row.message == 'Error'
+        return clock_events.InstanceAction(*common, failed=failed)
+    return clock_events.InstanceAction(*common, *_run(server, row, events))
 
 
 def _run(server, row, events):

@@ -19,7 +19,7 @@ from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import freed_allocation_tracker
 from nova_preempt.cloud import instances
-from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core.model import Server
 from nova_preempt.db import connection
 

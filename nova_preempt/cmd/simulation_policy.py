@@ -16,7 +16,7 @@ from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import opts as all_opts
 from nova_preempt.conf import preemption
 from nova_preempt.conf import reservation
-from nova_preempt.core import actions
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import headroom_account
 from nova_preempt.core.batch import solver_choice
 from nova_preempt.core.reservation import reservation_limits
@@ -115,7 +115,7 @@ def _classes(ours, allowed):
             ours.qos_class or (), ours.pass_period_s)
     except ValueError as exc:
         raise PolicyError(f'[{classes.GROUP}]qos_class: {exc}') from None
-    if why := actions.why_no_classes(allowed):
+    if why := eviction_actions.why_no_classes(allowed):
         raise PolicyError(why)
     return found
 

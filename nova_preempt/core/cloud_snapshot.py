@@ -90,7 +90,7 @@ class Decision:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Act:
+class EndingCall:
     """A call that ends a server, and what was so at that moment.
 
     :ivar decision: the open decision that it is for, None if there is none
@@ -143,7 +143,7 @@ class Reservation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Waiting:
+class BacklogRequest:
     """A request of the backlog.
 
     :ivar servers: uuids of its servers that live
@@ -159,7 +159,7 @@ class Waiting:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limit:
+class LimitUsage:
     """A quota or a budget, and what counts against it."""
 
     name: str
@@ -182,11 +182,11 @@ class Snapshot:
     hosts: tuple[Host, ...] = ()
     moves: frozenset[str] = frozenset()
     decisions: tuple[Decision, ...] = ()
-    acts: tuple[Act, ...] = ()
+    acts: tuple[EndingCall, ...] = ()
     reservations: tuple[Reservation, ...] = ()
-    requests: tuple[Waiting, ...] = ()
+    requests: tuple[BacklogRequest, ...] = ()
     trusts: frozenset[str] = frozenset()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[LimitUsage, ...] = ()
     leaders: tuple[str, ...] = ()
 
     def open_decisions(self) -> Iterator[Decision]:

@@ -14,7 +14,7 @@ from nova_preempt.core.model import SECOND, Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PreemptibleServer:
+class CostInputs:
     """The properties of a preemptible server that cost functions use."""
 
     uuid: str
@@ -48,11 +48,11 @@ class CostOptions:
             raise ValueError(msg)
 
 
-CostFunction: TypeAlias = Callable[[PreemptibleServer, CostOptions], int]
+CostFunction: TypeAlias = Callable[[CostInputs, CostOptions], int]
 
 
 def total(
-    function: CostFunction, server: PreemptibleServer, options: CostOptions
+    function: CostFunction, server: CostInputs, options: CostOptions
 ) -> int:
     """Return the cost by the function plus that of earlier preemptions."""
     repeated = server.preemptions * options.repeat_cost_s * SECOND
@@ -63,7 +63,7 @@ def total(
 HORIZON_US = 10 * 365 * 24 * 3600 * SECOND
 
 
-def partial_hour(server: PreemptibleServer, options: CostOptions) -> int:
+def partial_hour(server: CostInputs, options: CostOptions) -> int:
     """Return the time since the last full billing period (Algorithm 4).
 
     Where customers pay for whole periods, this is the work that is thrown
@@ -73,19 +73,19 @@ def partial_hour(server: PreemptibleServer, options: CostOptions) -> int:
     return server.uptime_us % (options.billing_period_s * SECOND)
 
 
-def count(server: PreemptibleServer, options: CostOptions) -> int:
+def count(server: CostInputs, options: CostOptions) -> int:
     """Return one second's worth for every server: fewest victims first."""
     del server, options
     return SECOND
 
 
-def youngest_first(server: PreemptibleServer, options: CostOptions) -> int:
+def youngest_first(server: CostInputs, options: CostOptions) -> int:
     """Return the uptime: least work lost."""
     del options
     return server.uptime_us
 
 
-def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
+def oldest_first(server: CostInputs, options: CostOptions) -> int:
     """Return ten years less the uptime, never below 0.
 
     Fewest victims first, as long as the uptimes of a set add up to less

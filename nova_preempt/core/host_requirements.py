@@ -14,13 +14,13 @@ from nova_preempt.core import capacity
 from nova_preempt.core import victims
 from nova_preempt.core.model import (
     Candidate,
-    Cap,
     Host,
     Placement,
     Refusal,
     Request,
     Slot,
     SlotAmounts,
+    VictimCap,
     VictimSet,
 )
 from nova_preempt.core.nested import nested_victims
@@ -44,7 +44,7 @@ def lower_bound(request: Request, host: Host) -> int | Refusal | None:
 
 def cheapest_victims(
     request: Request, host: Host, *, accept: victims.Accept | None = None,
-    caps: Iterable[Cap] = (), ) -> VictimSet | Refusal | None:
+    caps: Iterable[VictimCap] = (), ) -> VictimSet | Refusal | None:
     """Return the cheapest victims among the candidates of a host.
 
     None: not even all of them suffice, or are accepted.

@@ -87,7 +87,7 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cap:
+class VictimCap:
     """A limit on the number of victims among the servers with these uuids."""
 
     uuids: frozenset[str]

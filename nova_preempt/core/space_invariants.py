@@ -5,7 +5,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from nova_preempt.core.cloud_snapshot import Act
+from nova_preempt.core.cloud_snapshot import EndingCall
 from nova_preempt.core.cloud_snapshot import Snapshot
 from nova_preempt.core.model import SECOND
 
@@ -124,7 +124,7 @@ def nothing_is_left_open(snapshot: Snapshot) -> Iterator[str]:
                f"{'with' if each.has_owner else 'without'} an owner")
 
 
-def _acts(snapshot: Snapshot, why: Callable[[Act], str | bool],
+def _acts(snapshot: Snapshot, why: Callable[[EndingCall], str | bool],
           is_first: bool = False) -> Iterator[str]:
     """Yield the acts that break an invariant, and why.
 

@@ -15,14 +15,14 @@ import operator
 from typing import TypeAlias
 
 from nova_preempt.core.cover.candidate_keys import SHARE
-from nova_preempt.core.cover.candidate_keys import Keys
+from nova_preempt.core.cover.candidate_keys import CandidateKeys
 from nova_preempt.core.cover.candidate_keys import make_keys
-from nova_preempt.core.cover.cheapest_cover import Answer
+from nova_preempt.core.cover.cheapest_cover import FoundCover
 from nova_preempt.core.cover.cheapest_cover import solve
 from nova_preempt.core.cover.linear_relaxation import Row
-from nova_preempt.core.cover.ranked_covers import Caps
+from nova_preempt.core.cover.ranked_covers import CoverCaps
 from nova_preempt.core.cover.ranked_covers import ranked
-from nova_preempt.core.model import Amounts, Candidate, Cap, VictimSet
+from nova_preempt.core.model import Amounts, Candidate, VictimCap, VictimSet
 
 #: Returns whether a set of victims, in order of uuid, is acceptable.
 Accept: TypeAlias = Callable[[tuple[Candidate, ...]], bool]
@@ -73,7 +73,7 @@ _PRICE_BITS = 32
 def cheapest_victims(
     candidates: Iterable[Candidate], missing: Amounts, *,
     capacity: Amounts | None = None, accept: Accept | None = None,
-    caps: Iterable[Cap] = (), limits: SearchLimits = DEFAULT_LIMITS,
+    caps: Iterable[VictimCap] = (), limits: SearchLimits = DEFAULT_LIMITS,
 ) -> VictimSet | None:
     """Return the best set that frees at least what is missing.
 
@@ -124,16 +124,16 @@ def cheapest_victims(
 class CoverSearch:
     """A search for victims: candidates in order of uuid, and steps so far."""
 
-    def __init__(
-        self, pool: Sequence[Candidate], missing: Amounts,
-        capacity: Amounts | None, limits: SearchLimits, caps: Sequence[Cap],
-        keys: Keys | None = None, ) -> None:
+    def __init__(self, pool: Sequence[Candidate], missing: Amounts,
+                 capacity: Amounts | None, limits: SearchLimits,
+                 caps: Sequence[VictimCap],
+                 keys: CandidateKeys | None = None,) -> None:
         self.pool = pool
         members = [
             (frozenset(i for i, c in enumerate(pool) if c.uuid in cap.uuids),
              max(0, cap.most)) for cap in caps]
         # Only the caps that the pool could break.
-        self.caps = Caps([cap for cap in members if len(cap[0]) > cap[1]])
+        self.caps = CoverCaps([cap for cap in members if len(cap[0]) > cap[1]])
         self.need: Row = tuple(missing.values())
         self.rows: list[Row] = [
             tuple([c.resources.get(name, 0) for name in missing]) for c in pool
@@ -210,7 +210,7 @@ class CoverSearch:
             if not self.caps.caps:
                 return
 
-    def solve(self, forced: list[int], free: list[int]) -> Answer | None:
+    def solve(self, forced: list[int], free: list[int]) -> FoundCover | None:
         """Return the best set of free candidates that completes the forced."""
         allowed = self.caps.open(forced, free)
         if allowed is None:

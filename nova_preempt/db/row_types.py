@@ -238,7 +238,7 @@ class ServerUptime:
     class_name: str
     flavor: str
     from_volume: bool
-    clocks: server_clocks.Clocks
+    clocks: server_clocks.ServerClocks
     changed_at: datetime.datetime | None
     read_at: datetime.datetime
 

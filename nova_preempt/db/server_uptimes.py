@@ -55,7 +55,8 @@ def _fetch(session, query):
                                   for name in row_types.TIMES)),
             *(getattr(row, name) for name in row_types.MARK))
         yield row.uuid, row_types.load(ServerUptime, row,
-                                       clocks=server_clocks.Clocks((), mark))
+                                       clocks=server_clocks.ServerClocks((),
+                                                                         mark))
 
 
 def uuids_of(database, cell_uuid, kind=None):
@@ -132,7 +133,7 @@ def unrecorded_classes(database, names):
 
 
 def preemptions(database, uuids):
-    """Return {server uuid: [core.classes.clock_events.Preemption]}.
+    """Return {server uuid: [core.classes.clock_events.PreemptionPeriod]}.
 
     Preemptions that were rolled back before the eviction are left out.
 
@@ -150,8 +151,8 @@ def preemptions(database, uuids):
                            victim.status != decisions.KEPT,
                            decisions.has_effect())):
                 found.setdefault(row.server_uuid, []).append(
-                    clock_events.Preemption(_us(row.created_at),
-                                            _us(row.ended_at)))
+                    clock_events.PreemptionPeriod(_us(row.created_at),
+                                                  _us(row.ended_at)))
     return found
 
 

@@ -35,8 +35,8 @@ class ServerState:
     def cost_us(self):
         """Cost of its preemption now."""
         return costs.partial_hour(
-            costs.PreemptibleServer(self.uuid, self.uptime_us,
-                                    self.resources), costs.CostOptions())
+            costs.CostInputs(self.uuid, self.uptime_us,
+                             self.resources), costs.CostOptions())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps

@@ -15,9 +15,9 @@ from nova_preempt import exceptions
 from nova_preempt import plugins
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf.preemption import OPERATIONS
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import model
 from nova_preempt.core import notice_period
 from nova_preempt.core.reservation import drain_rules
@@ -114,7 +114,7 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
 def get_terms(
     server: model.Server, options: cfg.ConfigOpts.GroupAttr,
     notice_limit_s: float | None = None) -> core_actions.EvictionTerms:
-    """Return the core.actions.EvictionTerms of a server.
+    """Return the core.eviction_actions.EvictionTerms of a server.
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()
@@ -182,7 +182,7 @@ def why_not(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
 def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
     """Return why a server must be kept with its action, '' if it need not.
 
-    See core.actions.why_kept().
+    See core.eviction_actions.why_kept().
     """
     return core_actions.why_kept(server, get_action(server, options.actions))
 
@@ -191,7 +191,7 @@ def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
                     ) -> str:
     """Return the action that frees all of a server's allocations.
 
-    See core.actions.vacating().
+    See core.eviction_actions.vacating().
     """
     return core_actions.vacating(
         server, get_action(server, options.actions), server.vm_state)

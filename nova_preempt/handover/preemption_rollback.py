@@ -20,7 +20,7 @@ from oslo_utils import timeutils
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer

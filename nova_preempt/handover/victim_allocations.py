@@ -14,8 +14,8 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions

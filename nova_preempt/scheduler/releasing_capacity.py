@@ -13,7 +13,7 @@ import time
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import instance_poller
-from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.db import decisions as db_decisions

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import dataclasses
 import itertools
 
-from nova_preempt.core import actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_values
+from nova_preempt.core.eviction_actions import choose
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import reservation_model
@@ -153,8 +153,7 @@ class OpenDecisions:
         """Stop waiting with a server; return whether it waited."""
         return self._joined.pop(server.boot.id, None) is not None
 
-    def released(self, decision: Decision
-                 ) -> Iterator[tuple[Server, Attempt]]:
+    def released(self, decision: Decision) -> Iterator[tuple[Server, Attempt]]:
         """Yield what is to be decided anew, now that one is closed."""
         for server, joins, attempt in decision.waiters:
             joins.discard(decision.uuid)
@@ -176,7 +175,7 @@ class OpenDecisions:
         return ReleasingHost(
             tuple(PendingEviction(
                 each.uuid,
-                {uuid: actions.choose(each.victims[uuid].terms.action, allowed)
+                {uuid: choose(each.victims[uuid].terms.action, allowed)
                  for uuid in each.memory.pending},
                 max(0, max(progress.notice_until_us for progress
                            in each.memory.pending.values()) - now_us) / SECOND)

@@ -10,7 +10,6 @@ import dataclasses
 import datetime
 import math
 
-from nova_preempt.core import actions
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
@@ -23,6 +22,7 @@ from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.host_capacity import HostCapacity
+from nova_preempt.core.eviction_actions import freed
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
@@ -161,7 +161,7 @@ class SimulatedBacklog:
                 free_s=math.inf if places is None else places.free_s(
                 host.name)), None if power is None else power.off(host.name),
                 power is not None and power.options.demand_wakes, (
-                host_capacity.Departure(self._ends_in_s(record), actions.freed(
+                host_capacity.Departure(self._ends_in_s(record), freed(
                 host.allocations[record.uuid],
                 self._world.options.policy.action(record)), self._may_end(
                 record)) for record in host.servers.values()))

@@ -16,9 +16,9 @@ from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import class_return_controller
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes.promised_availability import Promises
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import Resources
@@ -77,7 +77,7 @@ class SimulatedClasses:
                 self._table.classes.find(terms.class_name))
             if qos is None:
                 return
-            found = class_dispatch.Claimant(uuid, qos, Clocks(), {})
+            found = class_dispatch.Claimant(uuid, qos, ServerClocks(), {})
         if kind is Kind.RUNNING:
             self._measure(server, found.clocks)
         clocks = found.clocks.applied(Event(self.now_us, kind))
@@ -90,7 +90,7 @@ class SimulatedClasses:
                 overhead_us=self._overheads.of(server.kind.request.kind))
         self._known = types.MappingProxyType(self._claimants)
 
-    def _measure(self, server: Server, clocks: Clocks) -> None:
+    def _measure(self, server: Server, clocks: ServerClocks) -> None:
         """Learn how long it took to get one back that gave way."""
         if clocks.kind is Kind.ALLOCATING and server.tries:
             self._overheads = self._overheads.seen(
@@ -130,9 +130,9 @@ class SimulatedClasses:
             now_us)
         return Step(tuple(each.uuid for each in step.intents), step.memory)
 
-    def _evictable(self) -> class_return_controller.Evictable:
+    def _evictable(self) -> class_return_controller.EvictableServers:
         world = self._world
-        return class_return_controller.Evictable(
+        return class_return_controller.EvictableServers(
             ((host.name, host.providers[0], host.servers.values())
              for host in world.cloud.hosts.values()), self._known,
             world.options.policy, self._evictions.budgets(),
@@ -142,10 +142,10 @@ class SimulatedClasses:
 class Claims:
     """Tells what requests of the backlog may claim, for its order ``qos``.
 
-    :ivar table: a core.classes.class_table.Table
+    :ivar table: a core.classes.class_table.ClassTable
     """
 
-    def __init__(self, found: class_table.Table) -> None:
+    def __init__(self, found: class_table.ClassTable) -> None:
         self.table = found
         self._classes: SimulatedClasses | None = None
 
@@ -157,12 +157,12 @@ class Claims:
         assert self._classes is not None
         return self._classes.claimants().get(request.uuid)
 
-    def clocks(self, requests: Iterable[Any]) -> dict[str, Clocks]:
+    def clocks(self, requests: Iterable[Any]) -> dict[str, ServerClocks]:
         """Return those of core.backlog requests."""
         found = {}
         for request in requests:
             known = self._find(request)
-            found[request.uuid] = Clocks((Event(microseconds(
+            found[request.uuid] = ServerClocks((Event(microseconds(
                 request.created_at.replace(tzinfo=datetime.timezone.utc)),
                 Kind.QUEUED),)) if known is None else known.clocks
         return found

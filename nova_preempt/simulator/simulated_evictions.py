@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nova_preempt.core import actions
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.eviction import eviction_controller
@@ -132,9 +132,9 @@ class Evictions:
         options = self._world.options
         policy, operation = options.policy, decision.purpose.operation
         terms = victim.terms
-        action = actions.choose(terms.action, policy.actions)
+        action = eviction_actions.choose(terms.action, policy.actions)
         if operation == requester_liveness.RESERVATION:
-            action = actions.vacating(
+            action = eviction_actions.vacating(
                 terms, action, 'stopped' if victim.state is State.STOPPED
                 else 'active')
         return eviction_values.Victim(

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.energy import host_candidates
-from nova_preempt.core.model import SECOND, Cap
+from nova_preempt.core.model import SECOND, VictimCap
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import healing_rules
@@ -156,7 +156,7 @@ class _View:
     def servers(self, name: str) -> list[drain_rules.Server]:
         return [*map(self._cloud.observe, self._cloud.on_host(name))]
 
-    def caps(self, servers: Collection[str]) -> Collection[Cap]:
+    def caps(self, servers: Collection[str]) -> Collection[VictimCap]:
         cloud = self._cloud
         budgets = cloud.evictions.budgets()
         return () if budgets is None else budgets.caps(

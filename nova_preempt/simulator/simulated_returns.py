@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 from typing import Any
 
-from nova_preempt.core import actions
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction import retention_controller
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.eviction.return_controller import ShelvedState
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
+from nova_preempt.core.eviction_actions import STOP
+from nova_preempt.core.eviction_actions import kept
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.simulator import simulated_servers
@@ -182,8 +183,8 @@ class StoppedVictims:
         """Keep the disk of a server that was stopped, for a while."""
         world = self._world
         # It is on its host, even if it holds nothing there.
-        world.cloud.put(victim.current_host, victim.boot.id, actions.kept(
-            victim.kind.resources, actions.STOP))
+        world.cloud.put(victim.current_host, victim.boot.id, kept(
+            victim.kind.resources, STOP))
         victim.since_us = world.events.now_us
         self._look(victim)
 

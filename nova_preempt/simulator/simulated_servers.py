@@ -9,7 +9,7 @@ import datetime
 import enum
 from typing import Any
 
-from nova_preempt.core import actions
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import times
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.model import Request
@@ -191,5 +191,5 @@ class Kinds:
         """Let servers of known classes return, as the service does."""
         known = self._classes is not None and terms is not None and (
             self._classes.table.classes.find(terms.class_name) is not None)
-        return terms and actions.of_class(
+        return terms and eviction_actions.of_class(
             terms, terms.class_name if known else '')

@@ -9,7 +9,7 @@ from nova_preempt.core import notice_period
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.backlog.batch_plans import BatchPlanner
-from nova_preempt.core.classes.class_table import Table
+from nova_preempt.core.classes.class_table import ClassTable
 from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy.efficiency_ranking import Figures
 from nova_preempt.core.model import Inventory
@@ -114,7 +114,7 @@ class ClassOptions:
         asks, None where it asks nobody
     """
 
-    table: Table
+    table: ClassTable
     claims: Any = None
 
 

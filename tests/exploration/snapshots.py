@@ -44,14 +44,15 @@ def _budgets(decisions):
         if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
     if most:
         for project, number in ending.items():
-            yield cloud_snapshot.Limit(f'budget of {project}', number, most)
+            yield cloud_snapshot.LimitUsage(f'budget of {project}', number,
+                                            most)
 
 
 class Watcher:
     """Records acts, and takes snapshots.
 
     :param world: a world.World
-    :ivar acts: cloud_snapshot.Act, since the last snapshot
+    :ivar acts: cloud_snapshot.EndingCall, since the last snapshot
     """
 
     def __init__(self, world):
@@ -96,7 +97,7 @@ class Watcher:
         specs = server.flavor.extra_specs
         ours = server.locked_reason == victim_allocations.LOCKED
         locked_by = server.locked_by if server.locked and not ours else ''
-        self.acts.append(cloud_snapshot.Act(
+        self.acts.append(cloud_snapshot.EndingCall(
             uuid, method, round(world.loop.now_s * 1e6),
             None if found is None else self._decision(found, True),
             is_first=key not in self._first,
@@ -291,7 +292,7 @@ class Watcher:
 
     def _waiting(self, each):
         of_it = f'backlog:{each.uuid}:'
-        return cloud_snapshot.Waiting(
+        return cloud_snapshot.BacklogRequest(
             each.uuid, each.count, frozenset(
                 server.uuid for server in self._world.nova.servers.values()
                 if not server.deleted and any(

@@ -4,7 +4,7 @@
 import functools
 import statistics
 
-from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.simulator.papers import availability
 from tests.unit.simulator.papers import test_availability
 from tests.unit.simulator.papers.test_availability import REPRIEVE
@@ -25,7 +25,7 @@ class TestValidation(test_availability.Ranges):
         return found
 
     def test_002_v1q(self):
-        for rule in (class_policies.PromiseRule, REPRIEVE):
+        for rule in (scheduling_rules.PromiseRule, REPRIEVE):
             # One of ten orders of arrival gives 0.4752 to the mean of bronze
             # ones. It is 0.475 at most for the ten together.
             found = self.each(
@@ -41,7 +41,7 @@ class TestValidation(test_availability.Ranges):
                   rule=availability.ByPriority)
 
     def test_002_v2q(self):
-        for rule in (class_policies.PromiseRule, REPRIEVE):
+        for rule in (scheduling_rules.PromiseRule, REPRIEVE):
             self.each(self.assert_002_v2q, test_availability.VALIDATION_2,
                       rule=rule)
 

@@ -82,7 +82,7 @@ RECORDS = frozenset({
     'nova_preempt.core.backlog.backlog_model.Alternative',
     'nova_preempt.core.backlog.backlog_model.Request',
     'nova_preempt.core.backlog.host_capacity.HostCapacity',
-    'nova_preempt.core.cloud_snapshot.Act',
+    'nova_preempt.core.cloud_snapshot.EndingCall',
     'nova_preempt.core.cloud_snapshot.Server',
     'nova_preempt.core.energy.energy_observation.Options',
     'nova_preempt.core.energy.power_steps.HostFacts',

@@ -26,9 +26,9 @@ from nova_preempt.core import observed_server
 from nova_preempt.core import times
 from nova_preempt.core.classes import class_return_controller
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.eviction import expiry_controller
 from nova_preempt.core.eviction import headroom_controller
 from nova_preempt.core.eviction import retention_controller
@@ -446,8 +446,8 @@ class ClassCloud:
 
     def _happens(self, uuid, name, *events):
         known = self.claimants.get(uuid) or Claimant(
-            uuid, test_simulated_classes.TABLE.classes.find(name), Clocks(),
-            {}, test_simulated_classes.TABLE.overhead_us)
+            uuid, test_simulated_classes.TABLE.classes.find(name),
+            ServerClocks(), {}, test_simulated_classes.TABLE.overhead_us)
         start_us = times.microseconds(START)
         self.claimants[uuid] = dataclasses.replace(
             known, clocks=known.clocks.applied(*(

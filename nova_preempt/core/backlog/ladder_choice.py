@@ -16,7 +16,7 @@ from nova_preempt.core.model import Resources
 #: Required traits of flavors for hosts of a category.
 TRAITS = {
     category: f"CUSTOM_REPUTATION_{category.name}"
-    for category in core_allocation.Category
+    for category in core_allocation.HostReputation
 }
 
 #: The required and forbidden traits of hosts of a category.
@@ -37,7 +37,7 @@ def rungs(
     found = list(flavors)
     known = set(TRAITS.values())
     if any(known.intersection(item.required) for item in found):
-        service = core_allocation.Service(priorities.reputation)
+        service = core_allocation.ServiceLevel(priorities.reputation)
         trait = TRAITS[core_allocation.CATEGORIES[service]]
         found = [item for item in found if trait in item.required]
     return tuple(
@@ -47,7 +47,7 @@ def rungs(
 def copies(priorities: backlog_model.SlaPriorities) -> int:
     """Return the number of servers of a request."""
     return core_allocation.COPIES[
-        core_allocation.Service(priorities.redundancy)]
+        core_allocation.ServiceLevel(priorities.redundancy)]
 
 
 class LadderChoice:

@@ -228,7 +228,7 @@ def kinds(changes: Iterable[backlog_model.StateChange]) -> Iterator[
             change.state]
 
 
-def clocks_of(history: History) -> server_clocks.Clocks:
+def clocks_of(history: History) -> server_clocks.ServerClocks:
     """Return the clocks of a request: time run, waited and in transit.
 
     As of its last change; from then on the clock of its state counts. A try
@@ -248,7 +248,7 @@ def clocks_of(history: History) -> server_clocks.Clocks:
             told.pop()
         else:
             told.append(event)
-    return server_clocks.Clocks(told)
+    return server_clocks.ServerClocks(told)
 
 
 def _spans(

@@ -141,7 +141,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class PartResult:
     """The result of one part of a batch.
 
     :param servers: how many were wanted in it
@@ -168,4 +168,4 @@ class Result:
     placed: Mapping[str, Mapping[str, int]]
     unplaced: tuple[str, ...]
     score: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartResult, ...] = ()

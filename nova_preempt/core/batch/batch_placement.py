@@ -13,8 +13,8 @@ from nova_preempt.core.batch import greedy_solver
 from nova_preempt.core.batch import request_kinds
 from nova_preempt.core.batch.free_capacity import FreeCapacity
 from nova_preempt.core.batch.free_capacity import make
+from nova_preempt.core.batch.greedy_solver import AtomicUnit
 from nova_preempt.core.batch.greedy_solver import Solution
-from nova_preempt.core.batch.greedy_solver import Unit
 from nova_preempt.core.batch.request_kinds import Bundle
 from nova_preempt.core.batch.request_kinds import RequestKind
 
@@ -24,7 +24,7 @@ _MOST_PAIRS = 4_000_000
 
 Members: TypeAlias = Mapping[str, Mapping[str, int]]
 #: Places units, and takes them from the table; what is left is in seconds.
-Search: TypeAlias = Callable[[FreeCapacity, Sequence[Unit],
+Search: TypeAlias = Callable[[FreeCapacity, Sequence[AtomicUnit],
     batch_model.Options, Callable[[], float]], Solution]
 
 
@@ -94,7 +94,7 @@ class _Run:
             raise ValueError(msg)
         self._there = {group: dict(there) for group, there in members.items()}
         self.placed: dict[str, dict[str, int]] = {}
-        self.parts: list[batch_model.Part] = []
+        self.parts: list[batch_model.PartResult] = []
         self.score = 0
 
     def cut(self, bundles: Iterable[Bundle]) -> Iterator[list[Bundle]]:
@@ -133,7 +133,7 @@ class _Run:
                 for j, count in sorted(hosts.items())})
         if part:
             self.score += found.score
-            self.parts.append(batch_model.Part(
+            self.parts.append(batch_model.PartResult(
                 sum(unit.size for unit in units), found.method, found.optimal))
     def _take(self, bundle: Bundle, hosts: Mapping[str, int]) -> None:
         """Record the hosts of a bundle, and claim their capacity."""
@@ -152,7 +152,7 @@ class _Run:
                 self.placed.setdefault(member.uuid, {})[name] = some
 
 
-def _search(table: FreeCapacity, units: Sequence[Unit],
+def _search(table: FreeCapacity, units: Sequence[AtomicUnit],
         options: batch_model.Options, left_s: Callable[[], float]) -> Solution:
     servers = sum(unit.size for unit in units)
     if (options.mode == batch_model.GREEDY

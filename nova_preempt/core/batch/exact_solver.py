@@ -22,16 +22,16 @@ from nova_preempt.core.batch import greedy_solver
 from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
 from nova_preempt.core.batch.free_capacity import FreeCapacity
 from nova_preempt.core.batch.free_capacity import Placed
+from nova_preempt.core.batch.greedy_solver import AtomicUnit
 from nova_preempt.core.batch.greedy_solver import Solution
-from nova_preempt.core.batch.greedy_solver import Unit
-from nova_preempt.core.batch.integer_program import Program
+from nova_preempt.core.batch.integer_program import IntegerProgram
 
 #: What part of the time who is placed may take, and one question of it.
 _COUNTS_SHARE = 0.5
 _QUESTION_SHARE = 0.25
 
 
-def place(table: FreeCapacity, units: Sequence[Unit],
+def place(table: FreeCapacity, units: Sequence[AtomicUnit],
         options: batch_model.Options, left_s: Callable[[], float]) -> Solution:
     """Place units, and claim their capacity.
 
@@ -45,7 +45,7 @@ def place(table: FreeCapacity, units: Sequence[Unit],
 class _Search:
     """State of the search for one part."""
 
-    def __init__(self, table: FreeCapacity, units: Sequence[Unit],
+    def __init__(self, table: FreeCapacity, units: Sequence[AtomicUnit],
             left_s: Callable[[], float]) -> None:
         self._table = table
         self._units = units
@@ -60,7 +60,7 @@ class _Search:
         is_proven = sum(
             unit.size for unit in self._units if unit.f in can) <= 1
         if not is_proven and self._left_s() > 0:
-            program = Program(self._table, self._units)
+            program = IntegerProgram(self._table, self._units)
             is_proven = (all(self._best.placed) or self._add_in_order(program))
             answer = program.best_scores(self._best.placed, self._left_s, gap)
             if answer.where is not None:
@@ -76,7 +76,7 @@ class _Search:
         self._best = max(
             self._best, found, key=lambda one: (one.placed, one.score))
 
-    def _add_in_order(self, program: Program) -> bool:
+    def _add_in_order(self, program: IntegerProgram) -> bool:
         """Add units in order; return whether each omission is proven.
 
         Each question settles whether one more can be placed, or adds some.

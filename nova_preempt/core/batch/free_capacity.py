@@ -34,7 +34,7 @@ _LARGEST = 2**62
 
 
 @dataclasses.dataclass(frozen=True)
-class Problem:
+class PlacementProblem:
     """The constant input of the placement of a batch.
 
     :param classes: kinds of requests
@@ -61,9 +61,8 @@ class FreeCapacity:
     :ivar scores: [f, j] of one more server, IMPOSSIBLE where none fits
     """
 
-    def __init__(
-        self, problem: Problem, free: Array, scores: Array | None = None
-    ) -> None:
+    def __init__(self, problem: PlacementProblem, free: Array,
+                 scores: Array | None = None) -> None:
         self.problem = problem
         self.free = free
         self.scores = self._scores(slice(None)) if scores is None else scores
@@ -155,7 +154,8 @@ def make(
         for name, count in members.get(group, {}).items():
             if name in number_of:
                 free[number_of[name], k] = max(0, most[group] - count)
-    return FreeCapacity(Problem(classes, states, demand, _layers(demand),
+    return FreeCapacity(PlacementProblem(
+        classes, states, demand, _layers(demand),
         _allowed(classes, states, number_of), host_scores.make(score, demand[:,
         :len(names)], largest, rest, states)), free)
 

@@ -18,7 +18,7 @@ from nova_preempt.core.batch.request_kinds import RequestKind
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unit:
+class AtomicUnit:
     """Servers that are placed together or not at all.
 
     :param f: the kind
@@ -47,8 +47,8 @@ class Solution:
     method: str
     optimal: bool = False
 
-    def hosts_of(
-        self, units: Sequence[Unit]) -> dict[int, collections.Counter[int]]:
+    def hosts_of(self, units: Sequence[AtomicUnit],
+                 ) -> dict[int, collections.Counter[int]]:
         """Return {bundle: {host: how many}}.
 
         Units of a kind, in order, get hosts in order of their names.
@@ -70,17 +70,18 @@ class Solution:
 
 
 def make_units(bundles: Sequence[Bundle], class_of: Mapping[RequestKind,
-        int]) -> list[Unit]:
+        int]) -> list[AtomicUnit]:
     """Return the units of some bundles, in order."""
-    units: list[Unit] = []
+    units: list[AtomicUnit] = []
     for number, bundle in enumerate(bundles):
         f, base = class_of[bundle.kind], len(units)
-        units.append(Unit(f, bundle.least, number))
-        units += (bundle.count - bundle.least) * [Unit(f, 1, number, base)]
+        units.append(AtomicUnit(f, bundle.least, number))
+        units += (bundle.count - bundle.least) * [
+            AtomicUnit(f, 1, number, base)]
     return units
 
 
-def place(table: FreeCapacity, units: Sequence[Unit], skip: Sequence[
+def place(table: FreeCapacity, units: Sequence[AtomicUnit], skip: Sequence[
         bool] = ()) -> Solution:
     """Place units in order, and claim their capacity.
 
@@ -108,7 +109,7 @@ def place(table: FreeCapacity, units: Sequence[Unit], skip: Sequence[
         batch_model.GREEDY)
 
 
-def _hosts_for(table: FreeCapacity, unit: Unit) -> list[int]:
+def _hosts_for(table: FreeCapacity, unit: AtomicUnit) -> list[int]:
     """Claim the best hosts for a unit, or none if not all of it fits."""
     taken: list[int] = []
     while len(taken) < unit.size and table.scores.shape[1]:

@@ -26,7 +26,7 @@ import scipy.sparse
 from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
 from nova_preempt.core.batch.free_capacity import FreeCapacity
 from nova_preempt.core.batch.free_capacity import Placed
-from nova_preempt.core.batch.greedy_solver import Unit
+from nova_preempt.core.batch.greedy_solver import AtomicUnit
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -80,7 +80,7 @@ class _Counter:
     base: int = -1
 
 
-class Program:
+class IntegerProgram:
     """The integer program of one part of a batch.
 
     It has only hosts that are among the N best of some kind for N servers, see
@@ -89,7 +89,8 @@ class Program:
     :param table: not changed
     """
 
-    def __init__(self, table: FreeCapacity, units: Sequence[Unit]) -> None:
+    def __init__(self, table: FreeCapacity,
+                 units: Sequence[AtomicUnit]) -> None:
         self._table = table
         self._units = units
         self._counters = _counters(units)
@@ -346,7 +347,7 @@ def cuts(
         shape=(len(right), len(x)), ), np.array(right, dtype=float)
 
 
-def _counters(units: Sequence[Unit]) -> list[_Counter]:
+def _counters(units: Sequence[AtomicUnit]) -> list[_Counter]:
     """Return the variables that count placed units."""
     singles: dict[int, list[int]] = {}
     further: dict[int, list[int]] = {}

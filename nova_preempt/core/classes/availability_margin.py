@@ -36,8 +36,8 @@ import fractions
 import math
 from typing import TypeAlias
 
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 
@@ -172,7 +172,7 @@ class _Terms:
         return times.binding_us * self.whole <= self.part * on_hosts_us
 
 
-class Classes:
+class QosClasses:
     """The immutable table of classes.
 
     :ivar scale: the factor of microseconds
@@ -219,7 +219,7 @@ class Classes:
         return len(self._by_name)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Classes):
+        if not isinstance(other, QosClasses):
             return NotImplemented
         return self._by_name == other._by_name
 
@@ -252,8 +252,8 @@ class Classes:
             (self._terms[qos.name].factor, self._terms[qos.name].safety_margin)
             for qos in self._ordered]
 
-    def stand(self, uuid: str, qos: QosClass, clocks: Clocks, now_us: int,
-              overhead_us: int) -> Standing:
+    def stand(self, uuid: str, qos: QosClass, clocks: ServerClocks,
+              now_us: int, overhead_us: int) -> Standing:
         """Return the standing of a request at a time.
 
         :param qos: one of the table
@@ -326,8 +326,8 @@ class PromiseStatus:
     below: int = 0
 
 
-def promise_status(classes: Classes, servers: Iterable[tuple[QosClass,
-        Clocks]], now_us: int) -> dict[str, PromiseStatus]:
+def promise_status(classes: QosClasses, servers: Iterable[tuple[QosClass,
+        ServerClocks]], now_us: int) -> dict[str, PromiseStatus]:
     """Return {class name: PromiseStatus} of all classes.
 
     :param servers: with their classes; ended servers do not count

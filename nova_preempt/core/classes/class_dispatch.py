@@ -22,13 +22,13 @@ from typing import TypeAlias
 
 from nova_preempt.core import capacity
 from nova_preempt.core import lazy_ordering
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
-from nova_preempt.core.classes.class_policies import Key
-from nova_preempt.core.classes.class_policies import RankedRequest
-from nova_preempt.core.classes.class_policies import SchedulingRule
-from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.scheduling_rules import Key
+from nova_preempt.core.classes.scheduling_rules import RankedRequest
+from nova_preempt.core.classes.scheduling_rules import SchedulingRule
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import Resources
 
 
@@ -42,7 +42,7 @@ class Claimant:
 
     uuid: str
     qos: QosClass
-    clocks: Clocks
+    clocks: ServerClocks
     resources: Resources
     overhead_us: int = 0
 
@@ -51,14 +51,14 @@ class Claimant:
         """Tell whether its clocks are complete, as far as can be seen."""
         return self.clocks.kind is not None and not self.clocks.has_gap
 
-    def stand(self, classes: Classes, now_us: int) -> Standing:
+    def stand(self, classes: QosClasses, now_us: int) -> Standing:
         """Return its standing now."""
         return classes.stand(
             self.uuid, self.qos, self.clocks, now_us, self.overhead_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RoundHost:
+class PassHost:
     """A host of a pass, with its requests of classes.
 
     ``capacity``: without the allocations of other servers.
@@ -70,7 +70,7 @@ class RoundHost:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placement:
+class HostAndVictims:
     """The host of a request, and the victims there that end first.
 
     ``victims`` are in order of uuid.
@@ -81,9 +81,9 @@ class Placement:
     victims: tuple[str, ...] = ()
 
 
-def dispatch(waiting: Collection[Claimant], hosts: Collection[RoundHost],
-              classes: Classes, rule: SchedulingRule,
-              now_us: int) -> tuple[Placement, ...]:
+def dispatch(waiting: Collection[Claimant], hosts: Collection[PassHost],
+              classes: QosClasses, rule: SchedulingRule,
+              now_us: int) -> tuple[HostAndVictims, ...]:
     """Return the placements of a pass, in the order of the decisions.
 
     1. Waiting requests are ranked. 2. A request goes to the host with the best
@@ -111,13 +111,13 @@ def dispatch(waiting: Collection[Claimant], hosts: Collection[RoundHost],
         if found is not None:
             host, victims = found
             host.replace(victims, one)
-            placed.append(Placement(
+            placed.append(HostAndVictims(
                 one.standing.uuid, host.uuid,
                 tuple(sorted(each.standing.uuid for each in victims))))
     return tuple(placed)
 
 
-def first_requests(waiting: Iterable[Claimant], classes: Classes,
+def first_requests(waiting: Iterable[Claimant], classes: QosClasses,
         rule: SchedulingRule, now_us: int, most: int) -> list[Claimant]:
     """Return the requests that may be among the first ``most`` to get a host.
 
@@ -140,7 +140,7 @@ def first_requests(waiting: Iterable[Claimant], classes: Classes,
 class _Host:
     """A host during a pass."""
 
-    def __init__(self, host: RoundHost, held: Iterable[RankedRequest]) -> None:
+    def __init__(self, host: PassHost, held: Iterable[RankedRequest]) -> None:
         self.uuid = host.uuid
         self.held = {each.standing.uuid: each for each in held}
         self._capacity = host.capacity

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClasses
 
 _Array: TypeAlias = npt.NDArray[Any]
 
@@ -31,7 +31,7 @@ _LIMIT = 2**62
 class WaitingRequest(NamedTuple):
     """A waiting request.
 
-    ``rank``: of its class, see Classes.rank(). ``running_us`` and
+    ``rank``: of its class, see QosClasses.rank(). ``running_us`` and
     ``total_us``: its time run, and since its admission. ``overhead_us``: how
     long it takes to get it to a host. ``serial``: breaks ties of admission,
     smaller first.
@@ -49,7 +49,8 @@ class WaitingRequest(NamedTuple):
 _NUMBERS = WaitingRequest._fields[1:]
 
 
-def ordered(classes: Classes, waiting: Iterable[WaitingRequest]) -> list[str]:
+def ordered(classes: QosClasses,
+            waiting: Iterable[WaitingRequest]) -> list[str]:
     """Return the uuids in order, the next one first.
 
     O(n log n), and exact: values beyond 64 bits are slower.
@@ -79,7 +80,7 @@ def _column(waiting: Sequence[WaitingRequest], name: str) -> _Array:
         map(operator.itemgetter(place), waiting), np.int64, len(waiting))
 
 
-def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
+def _columns(classes: QosClasses, rank: _Array, running: _Array, total: _Array,
              overhead: _Array,
              admitted: _Array) -> tuple[_Array, _Array, _Array]:
     """Return the band, Q and time of admission of each request."""
@@ -94,7 +95,7 @@ def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
     return band, q, admitted
 
 
-def _within_limit(classes: Classes, *times: _Array) -> _Array:
+def _within_limit(classes: QosClasses, *times: _Array) -> _Array:
     """Return the numbers of classes; OverflowError if Q may be too large."""
     most_us = sum(int(column.max(initial=0)) for column in times)
     most = max(classes.scale, *(factor for factor, _ in classes.scaled()))
@@ -103,7 +104,7 @@ def _within_limit(classes: Classes, *times: _Array) -> _Array:
     return np.array([*classes.scaled(), (0, 0), (0, 0)]).T
 
 
-def _key(classes: Classes, item: WaitingRequest
+def _key(classes: QosClasses, item: WaitingRequest
          ) -> tuple[int, int, int, int, str]:
     if item.rank < 0:
         band = 0 if item.rank == NORMAL else len(classes) + 2

@@ -12,8 +12,8 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core import times
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import class_policies
-from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND, Provider, Resources, Server
@@ -22,7 +22,7 @@ from nova_preempt.core.scheduling.preemption_policy import Policy
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Evictable:
+class EvictableServers:
     """The running servers of classes that may be evicted for others.
 
     :ivar hosts: (name, provider, the preemptible servers there) of each host
@@ -53,7 +53,7 @@ class Observed:
     claimants: Mapping[str, class_dispatch.Claimant]
     room: Callable[[ShelvedVictim], Mapping[str, Resources]]
     may_preempt: Callable[[], bool]
-    evictable: Callable[[], Evictable]
+    evictable: Callable[[], EvictableServers]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Options:
     :ivar period_s: how often victims may be evicted for waiting servers
     """
 
-    classes: Classes
+    classes: QosClasses
     period_s: int
 
 
 def step(terms: Options, observed: Observed, memory: int | None,
-        now_us: int) -> Step[class_dispatch.Placement, int | None]:
+        now_us: int) -> Step[class_dispatch.HostAndVictims, int | None]:
     """Return the placements of the servers to unshelve, in order.
 
     Free capacity is used in each step, and once a period victims as well.
@@ -88,7 +88,7 @@ def step(terms: Options, observed: Observed, memory: int | None,
         # Who would take what is kept free is in nobody's way.
         placed = (*_round(terms, observed, waiting, {
             **rooms, **_hosts(observed.evictable(), now_us)}, now_us), *placed)
-    found: dict[str, class_dispatch.Placement] = {}
+    found: dict[str, class_dispatch.HostAndVictims] = {}
     for each in placed:
         found.setdefault(each.uuid, each)
     return Step(tuple(found.values())[:most], memory)
@@ -102,9 +102,9 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
 
 
 def _round(terms: Options, observed: Observed, waiting: Iterable[
-        ShelvedVictim], hosts: Mapping[str, class_dispatch.RoundHost],
-        now_us: int) -> tuple[class_dispatch.Placement, ...]:
-    rule = class_policies.PromiseRule(terms.classes)
+        ShelvedVictim], hosts: Mapping[str, class_dispatch.PassHost],
+        now_us: int) -> tuple[class_dispatch.HostAndVictims, ...]:
+    rule = scheduling_rules.PromiseRule(terms.classes)
     claimants = observed.claimants
     # Some may be forgotten meanwhile.
     known = [
@@ -118,7 +118,7 @@ def _round(terms: Options, observed: Observed, waiting: Iterable[
 
 def _rooms(
     observed: Observed,
-) -> tuple[dict[str, class_dispatch.RoundHost], list[ShelvedVictim]]:
+) -> tuple[dict[str, class_dispatch.PassHost], list[ShelvedVictim]]:
     """Return the hosts with free capacity, and the servers that fit there."""
     rooms: dict[str, Resources] = {}
     found: dict[object, Mapping[str, Resources]] = {}
@@ -132,12 +132,12 @@ def _rooms(
                 rooms[host] = capacity.minimum(rooms.get(host, free), free)
         if found[size]:
             spared.append(each)
-    return {host: class_dispatch.RoundHost(host, free)
+    return {host: class_dispatch.PassHost(host, free)
             for host, free in rooms.items()}, spared
 
 
-def _hosts(evictable: Evictable,
-           now_us: int) -> dict[str, class_dispatch.RoundHost]:
+def _hosts(evictable: EvictableServers,
+           now_us: int) -> dict[str, class_dispatch.PassHost]:
     """Return the hosts with servers that may be evicted."""
     now = times.at(now_us)
     claimants, budgets = evictable.claimants, evictable.budgets
@@ -155,7 +155,7 @@ def _hosts(evictable: Evictable,
             and (budgets is None or budgets.allows(server)))
         if there:
             free = {each: provider.free(each) for each in provider.inventories}
-            found[name] = class_dispatch.RoundHost(
+            found[name] = class_dispatch.PassHost(
                 name,
                 capacity.total((free, *(each.resources for each in there))),
                 there)

@@ -13,8 +13,8 @@ import re
 from typing import Any
 
 from nova_preempt.core.classes import availability_margin
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.model import SECOND
 
 _REQUIRED = ("name", "importance", "availability")
@@ -27,7 +27,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Table:
+class ClassTable:
     """The classes, and their common settings.
 
     ``open``: the names of classes that any user may request; others come with
@@ -35,7 +35,7 @@ class Table:
     not measured. ``pass_period_s``: how often to look for victims.
     """
 
-    classes: Classes
+    classes: QosClasses
     open: frozenset[str] = frozenset()
     overhead_us: int = availability_margin.OVERHEAD_S * SECOND
     pass_period_s: int = availability_margin.PASS_PERIOD_S
@@ -53,8 +53,8 @@ class Table:
             if qos.safety_margin_s < self.pass_period_s)
 
 
-def parse(entries: Iterable[Mapping[str, str]],
-          pass_period_s: int = availability_margin.PASS_PERIOD_S) -> Table:
+def parse(entries: Iterable[Mapping[str, str]], pass_period_s: int =
+          availability_margin.PASS_PERIOD_S) -> ClassTable:
     """Return the table of classes.
 
     :param entries: a class each
@@ -73,8 +73,8 @@ def parse(entries: Iterable[Mapping[str, str]],
         classes.append(qos)
         if is_open:
             opened.add(qos.name)
-    return Table(
-        Classes(*classes), frozenset(opened),
+    return ClassTable(
+        QosClasses(*classes), frozenset(opened),
         availability_margin.OVERHEAD_S * SECOND, pass_period_s)
 
 

@@ -42,7 +42,7 @@ _SLACK_US = 2 * SECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Action:
+class InstanceAction:
     """An instance action of a server; times as in server_clocks.
 
     ``number`` orders actions of the same time. ``by_owner``: see
@@ -61,7 +61,7 @@ class Action:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionPeriod:
     """The time from eviction to return of a server; None: not returned."""
 
     from_us: int
@@ -75,8 +75,9 @@ class Preemption:
             self.until_us is None or at_us <= self.until_us + _SLACK_US)
 
 
-def events(server: ObservedServer, actions: Iterable[Action],
-           preemptions: Collection[Preemption] = ()) -> tuple[Event, ...]:
+def events(server: ObservedServer, actions: Iterable[InstanceAction],
+           preemptions: Collection[PreemptionPeriod] = (),
+           ) -> tuple[Event, ...]:
     """Return the clock events of a server since its creation."""
     ordered = [_checked(action, preemptions) for action in sorted(
         actions, key=operator.attrgetter("asked_us", "number"))]
@@ -118,13 +119,15 @@ def may_be_late(kind: Kind | None, task_state: str | None) -> bool:
     return kind is Kind.ALLOCATING and not task_state
 
 
-def _checked(action: Action, preemptions: Collection[Preemption]) -> Action:
+def _checked(action: InstanceAction,
+             preemptions: Collection[PreemptionPeriod]) -> InstanceAction:
     if any(item.includes(action.asked_us) for item in preemptions):
         return dataclasses.replace(action, by_owner=False)
     return action
 
 
-def _ended_before(action: Action, after: Action | None) -> Action:
+def _ended_before(action: InstanceAction,
+                  after: InstanceAction | None) -> InstanceAction:
     """Return the action, over at the latest when the next one begins.
 
     Nova sets the server active, sends notifications, and only then records the
@@ -141,7 +144,7 @@ def _ended_before(action: Action, after: Action | None) -> Action:
     return action
 
 
-def _told(action: Action, before: Kind | None) -> Iterator[Event]:
+def _told(action: InstanceAction, before: Kind | None) -> Iterator[Event]:
     if action.name == CREATE:
         yield Event(action.asked_us, Kind.QUEUED)
         yield from _run(action, action.placed_us, Kind.ASIDE)
@@ -153,8 +156,8 @@ def _told(action: Action, before: Kind | None) -> Iterator[Event]:
         yield from _left(action, before)
 
 
-def _run(
-    action: Action, placed_us: int | None, failing: Kind) -> Iterator[Event]:
+def _run(action: InstanceAction, placed_us: int | None,
+         failing: Kind) -> Iterator[Event]:
     """Yield events of an attempt to run; a failed one is not retried.
 
     An attempt that failed at once is dropped: within an instant the clocks
@@ -168,7 +171,7 @@ def _run(
         yield Event(action.done_us, kind)
 
 
-def _left(action: Action, before: Kind | None) -> Iterator[Event]:
+def _left(action: InstanceAction, before: Kind | None) -> Iterator[Event]:
     if action.name == RESTORE and before is Kind.ASIDE:
         yield Event(action.asked_us, Kind.RUNNING)
     elif action.name == DELETE or (action.name == SHELVE and action.by_owner):

@@ -21,7 +21,7 @@ import operator
 from typing import TypeVar
 
 
-class Service(enum.IntEnum):
+class ServiceLevel(enum.IntEnum):
     """Level of service in one respect; the number is its priority."""
 
     BEST_EFFORT = 1
@@ -29,7 +29,7 @@ class Service(enum.IntEnum):
     PREMIUM = 3
 
 
-class Category(enum.Enum):
+class HostReputation(enum.Enum):
     """The reputation of a host: of its site, hardware and network."""
 
     LOW = "low"
@@ -38,21 +38,21 @@ class Category(enum.Enum):
 
 
 #: {level of reputation: category of hosts}.
-CATEGORIES: Mapping[Service, Category] = {
-    Service.BEST_EFFORT: Category.LOW,
-    Service.ADVANCED: Category.AVERAGE,
-    Service.PREMIUM: Category.HIGH}
+CATEGORIES: Mapping[ServiceLevel, HostReputation] = {
+    ServiceLevel.BEST_EFFORT: HostReputation.LOW,
+    ServiceLevel.ADVANCED: HostReputation.AVERAGE,
+    ServiceLevel.PREMIUM: HostReputation.HIGH}
 
 
 #: {level of redundancy: number of servers}.
-COPIES: Mapping[Service, int] = {
-    Service.BEST_EFFORT: 1,
-    Service.ADVANCED: 2,
-    Service.PREMIUM: 3}
+COPIES: Mapping[ServiceLevel, int] = {
+    ServiceLevel.BEST_EFFORT: 1,
+    ServiceLevel.ADVANCED: 2,
+    ServiceLevel.PREMIUM: 3}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bounds:
+class CoreBounds:
     """The fewest and the most cores of a service, both included."""
 
     least: int
@@ -63,7 +63,7 @@ class Bounds:
         return min(max(cores, self.least), self.most)
 
 
-def bounds(smallest: int) -> dict[Service, Bounds]:
+def bounds(smallest: int) -> dict[ServiceLevel, CoreBounds]:
     """Return the bounds of each service, where no host has fewer cores.
 
     Thirds of the smallest host, so that each service fits everywhere, and a
@@ -79,13 +79,13 @@ def bounds(smallest: int) -> dict[Service, Bounds]:
     high = max(low, 2 * smallest // 3)
     advanced = min(low + 1, smallest)
     return {
-        Service.BEST_EFFORT: Bounds(1, low),
-        Service.ADVANCED: Bounds(advanced, max(advanced, high)),
-        Service.PREMIUM: Bounds(min(high + 1, smallest), smallest)}
+        ServiceLevel.BEST_EFFORT: CoreBounds(1, low),
+        ServiceLevel.ADVANCED: CoreBounds(advanced, max(advanced, high)),
+        ServiceLevel.PREMIUM: CoreBounds(min(high + 1, smallest), smallest)}
 
 
 def cores(priority: int, of_all: int, idle_cores: int,
-          limits: Mapping[Service, Bounds]) -> int:
+          limits: Mapping[ServiceLevel, CoreBounds]) -> int:
     """Return the number of cores of a request (Formula 1).
 
     Its share, by priority, of all idle cores, within its bounds.
@@ -97,7 +97,7 @@ def cores(priority: int, of_all: int, idle_cores: int,
     :param limits: see bounds()
     """
     share = priority * idle_cores // of_all
-    return limits[Service(priority)].clamp(share)
+    return limits[ServiceLevel(priority)].clamp(share)
 
 
 Name = TypeVar("Name")

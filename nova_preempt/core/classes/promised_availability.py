@@ -10,7 +10,7 @@ request may evict any server, but chooses by promises first.
 from collections.abc import Iterable, Mapping
 
 from nova_preempt.core.classes import victim_harm
-from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.availability_margin import may_preempt
 from nova_preempt.core.classes.class_dispatch import Claimant
@@ -37,9 +37,8 @@ class Promises:
     :param now_us: the time
     """
 
-    def __init__(
-        self, classes: Classes, claimants: Mapping[str, Claimant], now_us: int
-    ) -> None:
+    def __init__(self, classes: QosClasses, claimants: Mapping[str, Claimant],
+                 now_us: int) -> None:
         self.table = classes
         self.source = claimants
         self._now_us = now_us

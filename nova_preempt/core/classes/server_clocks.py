@@ -163,7 +163,7 @@ def _distance(before: Kind, after: Kind) -> int:
     return (after - before - 1) % Kind.ENDED
 
 
-class Clocks:
+class ServerClocks:
     """The immutable clocks of one request.
 
     ``events``: known events that are not settled, ascending. Clocks are equal
@@ -218,7 +218,7 @@ class Clocks:
 
     # -- changes ----------------------------------------------------------
 
-    def applied(self, *events: Event) -> Clocks:
+    def applied(self, *events: Event) -> ServerClocks:
         """Return the clocks with these events as well.
 
         In any order, and as often as they come. Events up to the settled time
@@ -229,31 +229,32 @@ class Clocks:
             clocks = clocks._one(event)
         return clocks
 
-    def _one(self, event: Event) -> Clocks:
+    def _one(self, event: Event) -> ServerClocks:
         if self._base.kind is not None and event.at_us <= self._base.last_us:
             return self
         if self.events and event.at_us <= self.events[-1].at_us:
-            return Clocks((*self.events, event), self._base)
+            return ServerClocks((*self.events, event), self._base)
         # Most events are the latest: continue from the current state.
-        clocks = Clocks.__new__(Clocks)
+        clocks = ServerClocks.__new__(ServerClocks)
         clocks.events = (*self.events, event)
         clocks._base = self._base
         clocks._mark = self._mark.after(event)
         return clocks
 
-    def repaired(self, complete: Iterable[Event], until_us: int) -> Clocks:
+    def repaired(self, complete: Iterable[Event],
+                 until_us: int) -> ServerClocks:
         """Return the clocks with a complete list of events.
 
         :param complete: all events up to that time, since its admission; they
             replace all events known up to then
         :param until_us: known events after that stay
         """
-        return Clocks(
+        return ServerClocks(
             (
                 *(event for event in complete if event.at_us <= until_us),
                 *(event for event in self.events if event.at_us > until_us)))
 
-    def settled(self, until_us: int) -> Clocks:
+    def settled(self, until_us: int) -> ServerClocks:
         """Return the same clocks without the events up to that time.
 
         So the list does not grow for ever. Times are kept, but later events of
@@ -261,11 +262,11 @@ class Clocks:
         """
         place = bisect.bisect_right(
             self.events, until_us, key=lambda event: event.at_us)
-        return Clocks(
+        return ServerClocks(
             self.events[place:], _fold(self.events[:place], self._base))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Clocks):
+        if not isinstance(other, ServerClocks):
             return NotImplemented
         return (self.events, self._base) == (other.events, other._base)
 

@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from nova_preempt.core import capacity
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
 
 #: No margin counts more, in microseconds: 13 months.
@@ -39,7 +39,7 @@ LEVEL_BITS = 56
 Levels: TypeAlias = tuple[int, ...]
 
 
-def levels(classes: Classes, standing: Standing) -> Levels:
+def levels(classes: QosClasses, standing: Standing) -> Levels:
     """Return the cost levels of a victim, in microseconds and none negative.
 
     By class, the most important first, and at last by the margin; lexically
@@ -64,19 +64,19 @@ def fold(costs: Iterable[int]) -> int:
     return folded
 
 
-def harm_cost(classes: Classes, standing: Standing) -> int:
+def harm_cost(classes: QosClasses, standing: Standing) -> int:
     """Return the cost of a victim, which may be added up and compared."""
     return fold(levels(classes, standing))
 
 
-def highest_cost(classes: Classes, qos: QosClass) -> int:
+def highest_cost(classes: QosClasses, qos: QosClass) -> int:
     """Return the highest cost of a victim of a class."""
     costs = [0] * len(classes)
     costs[classes.rank(qos)] = HORIZON_US
     return fold((*costs, 2 * HORIZON_US))
 
 
-def published_cost(classes: Classes, victims: Iterable[Standing]) -> Levels:
+def published_cost(classes: QosClasses, victims: Iterable[Standing]) -> Levels:
     """Return the published key that compares hosts: smaller is better.
 
     Exact: in microseconds times the scale of the classes. The paper has the

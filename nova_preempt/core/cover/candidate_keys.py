@@ -24,7 +24,7 @@ SHARE = 10**9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Keys:
+class CandidateKeys:
     """Keys of candidates that are in order of uuid.
 
     ``low`` is the number of low bits, which only name the set.
@@ -50,7 +50,7 @@ class Keys:
 
 def make_keys(
     candidates: Sequence[Candidate], missing: Amounts,
-    capacity: Amounts | None, ) -> Keys:
+    capacity: Amounts | None, ) -> CandidateKeys:
     """Return the keys of candidates that are in order of uuid.
 
     Surplus is counted over the classes of ``capacity``, each amount as a
@@ -68,7 +68,7 @@ def make_keys(
     number = low + sum(surpluses).bit_length()
     cost = number + size.bit_length()
     every = (1 << number) + (1 << size)
-    return Keys(
+    return CandidateKeys(
         tuple(
             (candidate.cost << cost) + (surplus << low) + every
             - (1 << (size - 1 - rank))

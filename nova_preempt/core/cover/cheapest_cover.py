@@ -7,13 +7,13 @@ import dataclasses
 
 from nova_preempt.core.cover.label_search import search
 from nova_preempt.core.cover.linear_relaxation import Item
-from nova_preempt.core.cover.linear_relaxation import Reduced
+from nova_preempt.core.cover.linear_relaxation import ReducedProblem
 from nova_preempt.core.cover.linear_relaxation import Row
 from nova_preempt.core.cover.linear_relaxation import reduce
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class FoundCover:
     """A cover as the sum of its keys; ``exact``: there is no cheaper one."""
 
     key: int
@@ -23,7 +23,7 @@ class Answer:
 
 def solve(
     items: Sequence[Item], need: Row, low: int, nodes: int, labels: int
-) -> Answer | None:
+) -> FoundCover | None:
     """Return the cheapest cover, or None if all items do not cover.
 
     Shapes: one amount a class in need and rows; keys are positive. ``low``:
@@ -31,7 +31,7 @@ def solve(
     """
     wanted = [(k, amount) for k, amount in enumerate(need) if amount > 0]
     if not wanted:
-        return Answer(0, exact=True, steps=0)
+        return FoundCover(0, exact=True, steps=0)
     clipped = [
         (key, tuple([min(row[k], d) for k, d in wanted])) for key, row in items
     ]
@@ -45,10 +45,11 @@ def solve(
     if not exact and labels:
         best, exact, more = search(problem, best, labels)
         steps += more
-    return Answer(best, exact, steps)
+    return FoundCover(best, exact, steps)
 
 
-def branch(problem: Reduced, best: int, nodes: int) -> tuple[int, bool, int]:
+def branch(problem: ReducedProblem, best: int,
+           nodes: int) -> tuple[int, bool, int]:
     """Return (best key, whether that is proven, nodes made).
 
     Depth-first branch and bound over deviations from the base set.

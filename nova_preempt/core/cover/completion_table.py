@@ -10,8 +10,8 @@ combinations are searched in about a microsecond.
 
 from typing import TypeAlias
 
-from nova_preempt.core.cover.linear_relaxation import Layout
-from nova_preempt.core.cover.linear_relaxation import Reduced
+from nova_preempt.core.cover.linear_relaxation import LabelLayout
+from nova_preempt.core.cover.linear_relaxation import ReducedProblem
 
 #: (shift, mask, bitmaps) of one class, see ``_column``
 _Column: TypeAlias = tuple[int, int, list[int]]
@@ -24,10 +24,10 @@ _INDEX_BITS = 14
 COMPLETION = 8
 
 
-class Table:
+class CompletionTable:
     """Combinations of units, searchable for the cheapest that fits."""
 
-    def __init__(self, layout: Layout, labels: list[int]) -> None:
+    def __init__(self, layout: LabelLayout, labels: list[int]) -> None:
         shift = layout.key_shift
         residual_mask = layout.residual_mask
         key_part = layout.key_mask << shift | residual_mask
@@ -42,7 +42,7 @@ class Table:
             for shift, mask in zip(layout.shifts, layout.masks, strict=True)]
 
     def complete(
-        self, problem: Reduced, labels: list[int], best: int, work: int
+        self, problem: ReducedProblem, labels: list[int], best: int, work: int
     ) -> tuple[int, int]:
         """Return (least key of any completion, or ``best``; work done).
 

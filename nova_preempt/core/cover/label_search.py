@@ -19,9 +19,9 @@ program over the residual need.
 """
 
 from nova_preempt.core.cover.completion_table import COMPLETION
-from nova_preempt.core.cover.completion_table import Table
-from nova_preempt.core.cover.linear_relaxation import Layout
-from nova_preempt.core.cover.linear_relaxation import Reduced
+from nova_preempt.core.cover.completion_table import CompletionTable
+from nova_preempt.core.cover.linear_relaxation import LabelLayout
+from nova_preempt.core.cover.linear_relaxation import ReducedProblem
 
 #: (entries of the table, work) of the stages before the last. Most of what
 #: gets here ends in the first.
@@ -50,7 +50,7 @@ class _Merger:
     repeated soon if it finds few duplicates.
     """
 
-    def __init__(self, layout: Layout, work: _Work) -> None:
+    def __init__(self, layout: LabelLayout, work: _Work) -> None:
         self._mask = layout.residual_mask
         self._work = work
         self._next = 64
@@ -68,7 +68,8 @@ class _Merger:
         return list({label & mask: label for label in labels}.values())
 
 
-def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
+def search(problem: ReducedProblem, best: int,
+           labels: int) -> tuple[int, bool, int]:
     """Return (best key, whether that is proven, labels used).
 
     ``best``: the key of a known cover. ``labels``: how many may be made, or
@@ -90,7 +91,7 @@ def search(problem: Reduced, best: int, labels: int) -> tuple[int, bool, int]:
 
 
 def _stage(
-    problem: Reduced, best: int, limit: int, entries: int, work: _Work
+    problem: ReducedProblem, best: int, limit: int, entries: int, work: _Work
 ) -> tuple[int, int]:
     """Return (best key, limit below which nothing is left).
 
@@ -100,7 +101,7 @@ def _stage(
     shift = problem.layout.deviation
     completions, split = _completions(
         problem, problem.limit(best), entries, work)
-    table = Table(problem.layout, completions)
+    table = CompletionTable(problem.layout, completions)
     done = 0
     while True:
         limit = min(limit, problem.limit(best))
@@ -125,7 +126,7 @@ def _stage(
 
 
 def _completions(
-    problem: Reduced, limit: int, entries: int, work: _Work
+    problem: ReducedProblem, limit: int, entries: int, work: _Work
 ) -> tuple[list[int], int]:
     """Return the table's labels and how many units they stand for.
 
@@ -152,7 +153,7 @@ def _completions(
 
 
 def _spread(
-    problem: Reduced, split: int, limit: int, work: _Work
+    problem: ReducedProblem, split: int, limit: int, work: _Work
 ) -> tuple[list[int], int]:
     """Return labels, and the limit below which they are all there is."""
     layout = problem.layout
@@ -181,7 +182,7 @@ def _spread(
 
 
 def _cut(
-    layout: Layout, labels: list[int], room: int, limit: int
+    layout: LabelLayout, labels: list[int], room: int, limit: int
 ) -> tuple[list[int], int]:
     """Return at most ``room`` labels, and their limit, lowered if need be.
 

@@ -37,7 +37,7 @@ Unit: TypeAlias = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Layout:
+class LabelLayout:
     """Where the fields of a label are.
 
     ``shifts``, ``masks``: the residual field of each class, guard bit
@@ -66,7 +66,7 @@ class Layout:
         return label >> self.key_shift & self.key_mask
 
 
-def make_layout(items: Sequence[Item], need: Row) -> Layout:
+def make_layout(items: Sequence[Item], need: Row) -> LabelLayout:
     """Return a layout with room for every subset of the items.
 
     A residual r is stored as ``guard - 1 + r``: the guard bit is set just
@@ -83,14 +83,14 @@ def make_layout(items: Sequence[Item], need: Row) -> Layout:
         covered |= (1 << width) - 1 << position
         position += width + 1
     key_width = sum([key for key, _ in items]).bit_length() + 1
-    return Layout(
+    return LabelLayout(
         tuple(shifts), tuple(masks), guard, (1 << position) - 1, covered,
         position, (1 << key_width) - 1, 1 << key_width - 1,
         position + key_width, )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reduced:
+class ReducedProblem:
     """The problem in units and labels.
 
     ``floor``: the lower bound of every cover. ``empty``: the residual
@@ -98,7 +98,7 @@ class Reduced:
     ascending. ``by_value``: (key, packed row) of items, best value first.
     """
 
-    layout: Layout
+    layout: LabelLayout
     floor: int
     empty: int
     base: int
@@ -133,7 +133,7 @@ class Reduced:
         return total
 
 
-def reduce(items: Sequence[Item], need: Row, low: int) -> Reduced:
+def reduce(items: Sequence[Item], need: Row, low: int) -> ReducedProblem:
     """Return the problem in reduced form.
 
     Shapes: rows and need have one amount a class; every need is positive
@@ -170,12 +170,12 @@ def reduce(items: Sequence[Item], need: Row, low: int) -> Reduced:
         units.append(_unit(choices, layout))
     units.sort()
     by_value.sort()
-    return Reduced(
+    return ReducedProblem(
         layout, floor, empty, base, tuple(units),
         tuple([(key, packed) for _, key, packed in by_value]), )
 
 
-def _unit(choices: Sequence[tuple[int, int]], layout: Layout) -> Unit:
+def _unit(choices: Sequence[tuple[int, int]], layout: LabelLayout) -> Unit:
     """Return the deviations of all choices from the first."""
     least, start = choices[0]
     return tuple(

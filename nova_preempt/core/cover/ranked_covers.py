@@ -17,15 +17,15 @@ import dataclasses
 import heapq
 from typing import TypeAlias
 
-from nova_preempt.core.cover.candidate_keys import Keys
-from nova_preempt.core.cover.cheapest_cover import Answer
+from nova_preempt.core.cover.candidate_keys import CandidateKeys
+from nova_preempt.core.cover.cheapest_cover import FoundCover
 
 #: (forced items, free items) -> the best cover, its key without the forced
-Solver: TypeAlias = Callable[[list[int], list[int]], Answer | None]
+Solver: TypeAlias = Callable[[list[int], list[int]], FoundCover | None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Caps:
+class CoverCaps:
     """Caps on the members of a cover: (items, the most that it may have).
 
     A cover that breaks a cap divides the search: at least one of the members
@@ -79,7 +79,7 @@ class _Above:
 
 
 def ranked(
-    keys: Keys, solver: Solver, caps: Caps
+    keys: CandidateKeys, solver: Solver, caps: CoverCaps
 ) -> Iterator[tuple[list[int], bool]]:
     """Yield (indexes of a cover, whether its rank is proven).
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import dataclasses
 import enum
 
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.observed_server import ObservedServer

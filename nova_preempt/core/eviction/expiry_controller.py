@@ -5,15 +5,16 @@ from collections.abc import Callable, Iterable
 import dataclasses
 from typing import Protocol
 
-from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import times
 from nova_preempt.core.controller import Step
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 
 
-class Server(eligibility.Server, actions.ClassTerms, Protocol):
+class Server(eligibility.Server, eviction_actions.ClassEvictionTerms,
+             Protocol):
     """The fields that decide whether a server can be evicted at its limit."""
 
 
@@ -52,14 +53,14 @@ def left_s(
     """Return the seconds until a server reaches its maximum run time.
 
     None without a limit, or if it cannot be evicted as it is, or must not: see
-    actions.why_kept(). A lock of its owner does not protect it, whichever
-    locks protect from preemption.
+    eviction_actions.why_kept(). A lock of its owner does not protect it,
+    whichever locks protect from preemption.
 
     :param action: the action of its terms: delete, shelve or stop
     """
     if (
             limit_s <= 0 or server.vm_state not in eligibility.RUNNING
-            or actions.why_kept(server, action)
+            or eviction_actions.why_kept(server, action)
             or eligibility.Rules().why_not(server, action)):
         return None
     return max(0, limit_s - uptime_us // SECOND)

@@ -8,8 +8,8 @@ is deleting or shelving are polled until their state is known.
 
 from collections.abc import Iterable, Mapping
 
-from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import return_controller
@@ -81,7 +81,7 @@ def lacks_what_stop_freed(
     ``has``, ``had``: {uuid of a provider: {class: amount}}
     """
     left = {
-        uuid: actions.kept(resources, actions.STOP)
+        uuid: eviction_actions.kept(resources, eviction_actions.STOP)
         for uuid, resources in had.items()
     }
     return capacity.fits(capacity.by_slot(has), capacity.by_slot(left))

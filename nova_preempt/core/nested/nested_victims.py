@@ -18,16 +18,16 @@ import itertools
 
 from nova_preempt.core import capacity as amounts
 from nova_preempt.core import victims
-from nova_preempt.core.cover.candidate_keys import Keys
+from nova_preempt.core.cover.candidate_keys import CandidateKeys
 from nova_preempt.core.cover.candidate_keys import make_keys
-from nova_preempt.core.cover.cheapest_cover import Answer
+from nova_preempt.core.cover.cheapest_cover import FoundCover
 from nova_preempt.core.cover.ranked_covers import ranked
 from nova_preempt.core.model import (
     Candidate,
-    Cap,
     Host,
     Refusal,
     Request,
+    VictimCap,
     VictimSet,
 )
 from nova_preempt.core.nested import placements
@@ -39,7 +39,7 @@ from nova_preempt.core.nested.provider_fit import ProviderTree
 
 def cheapest_victims(
     request: Request, host: Host, *, accept: victims.Accept | None = None,
-    caps: Iterable[Cap] = (),
+    caps: Iterable[VictimCap] = (),
     limits: victims.SearchLimits = victims.DEFAULT_LIMITS,
 ) -> VictimSet | Refusal | None:
     """Return the best set of the host's candidates for a request.
@@ -88,7 +88,7 @@ class _TreeSearch(victims.CoverSearch):
 
     def __init__(self, tree: ProviderTree, needed: TreeDemand,
                  pool: Sequence[Candidate], limits: victims.SearchLimits,
-                 caps: Sequence[Cap]) -> None:
+                 caps: Sequence[VictimCap]) -> None:
         super().__init__(
             pool, needed.most, None, limits, caps, _keys(tree, needed, pool))
         self._tree = tree
@@ -200,7 +200,7 @@ class _TreeSearch(victims.CoverSearch):
         search = victims.CoverSearch(
             self.pool, missing, None, self.limits, self._all_caps, self.keys)
 
-        def solve(forced: list[int], free: list[int]) -> Answer | None:
+        def solve(forced: list[int], free: list[int]) -> FoundCover | None:
             # All placements share one budget.
             search.steps = self.steps
             answer = search.solve(forced, free)
@@ -213,8 +213,8 @@ class _TreeSearch(victims.CoverSearch):
 class _Covers:
     """Iterator over the covers of a placement, with a current cover."""
 
-    def __init__(
-        self, covers: Iterator[tuple[list[int], bool]], keys: Keys) -> None:
+    def __init__(self, covers: Iterator[tuple[list[int], bool]],
+                 keys: CandidateKeys) -> None:
         self._covers = covers
         self._keys = keys.keys
         self.cover: list[int] = []
@@ -232,7 +232,7 @@ class _Covers:
 
 
 def _keys(tree: ProviderTree, needed: TreeDemand,
-          pool: Sequence[Candidate]) -> Keys:
+          pool: Sequence[Candidate]) -> CandidateKeys:
     """Return keys of candidates, with surplus by class, not by provider."""
     has: dict[str, int] = {}
     names = {slot[1] for slot in needed.slots}

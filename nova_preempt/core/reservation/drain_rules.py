@@ -11,8 +11,8 @@ import dataclasses
 import enum
 import math
 
-from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import model
 from nova_preempt.core import notice_period
 from nova_preempt.core.energy import host_candidates
@@ -169,9 +169,9 @@ def why_stays(
     """
     if rules.counts(server.locked_by):
         return "it is locked"
-    return actions.why_stays(
+    return eviction_actions.why_stays(
         server, action, server.vm_state) or eligibility.why_not_by(
-        server, actions.vacating(server, action, server.vm_state))
+        server, eviction_actions.vacating(server, action, server.vm_state))
 
 
 def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
@@ -184,7 +184,7 @@ def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
 
 
 def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
-        model.Cap] = ()) -> DrainStep:
+        model.VictimCap] = ()) -> DrainStep:
     """Return the next step for a host; the order of servers does not matter.
 
     :param to_start_s: until the reservation starts; negative afterwards
@@ -228,7 +228,7 @@ def _blocks(item: Server, to_start_s: float) -> bool:
     return item.stays_s + item.lead_s > max(to_start_s, item.lead_s)
 
 
-def _waves(item: Server, caps: Collection[model.Cap]) -> int:
+def _waves(item: Server, caps: Collection[model.VictimCap]) -> int:
     """Return how many rounds the evictions of its budget take."""
     return max(
         (
@@ -237,8 +237,8 @@ def _waves(item: Server, caps: Collection[model.Cap]) -> int:
         default=1, )
 
 
-def _within(
-    uuids: Iterable[str], caps: Collection[model.Cap]) -> tuple[str, ...]:
+def _within(uuids: Iterable[str],
+            caps: Collection[model.VictimCap]) -> tuple[str, ...]:
     """Return the first of these servers that the caps allow together."""
     left = [cap.most for cap in caps]
     chosen = []

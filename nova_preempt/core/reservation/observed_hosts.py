@@ -8,7 +8,7 @@ import dataclasses
 from typing import Any, Protocol
 
 from nova_preempt.core.energy import host_candidates
-from nova_preempt.core.model import Cap
+from nova_preempt.core.model import VictimCap
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_model
 
@@ -77,7 +77,7 @@ class ReservationView(Protocol):
     def servers(self, name: str) -> Sequence[drain_rules.Server]:
         """Return the servers that are on a host."""
 
-    def caps(self, servers: Collection[str]) -> Collection[Cap]:
+    def caps(self, servers: Collection[str]) -> Collection[VictimCap]:
         """Return how many of these preemptible servers may be evicted now."""
 
     def evicting(self) -> Container[str]:

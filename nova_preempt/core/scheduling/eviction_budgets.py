@@ -8,7 +8,7 @@ import dataclasses
 import functools
 from typing import TypeAlias
 
-from nova_preempt.core.model import Cap, Server
+from nova_preempt.core.model import Server, VictimCap
 
 #: ('project', id) or ('group', id)
 Account: TypeAlias = tuple[str, str | int]
@@ -62,7 +62,7 @@ class Budgets:
         """Return whether evicting this server alone keeps the budgets."""
         return all(self.left(server).values())
 
-    def caps(self, servers: Iterable[Server]) -> list[Cap]:
+    def caps(self, servers: Iterable[Server]) -> list[VictimCap]:
         """Return caps that keep the budgets for these servers together."""
         members: dict[Account, set[str]] = {}
         most: dict[Account, int] = {}
@@ -71,7 +71,7 @@ class Budgets:
                 members.setdefault(account, set()).add(server.uuid)
                 most[account] = left
         return [
-            Cap(frozenset(members[account]), most[account])
+            VictimCap(frozenset(members[account]), most[account])
             for account in sorted(most, key=str)]
 
     def exceeded(self, victims: Mapping[str, str]) -> str:

@@ -9,8 +9,8 @@ any other, with victims that cost nothing, so that all filters apply.
 from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 
-from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import host_requirements
 from nova_preempt.core.model import Candidate, Host, Request, Resources, Slot
 
@@ -40,7 +40,7 @@ class PendingEviction:
         """Return the unclaimed amounts that the victims will free there."""
         return capacity.total(
             {slot: n for slot, n in self.held(host, uuid).items()
-             if actions.frees(slot[1], action)}
+             if eviction_actions.frees(slot[1], action)}
             for uuid, action in self.actions.items())
 
 

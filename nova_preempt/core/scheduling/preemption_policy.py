@@ -7,11 +7,11 @@ import dataclasses
 import datetime
 from typing import Any, Protocol
 
-from nova_preempt.core import actions
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions
+from nova_preempt.core.costs import CostInputs
 from nova_preempt.core.costs import CostOptions
-from nova_preempt.core.costs import PreemptibleServer
 from nova_preempt.core.model import Resources, Server, SlotAmounts
 from nova_preempt.core.notice_period import NoticeRule
 
@@ -134,15 +134,15 @@ class Policy:
         return, and does so only if it is shelved.
         """
         action = self.action(server)
-        if actions.why_kept(server, action):
+        if eviction_actions.why_kept(server, action):
             return False
-        if server.pinned and action == actions.STOP:
+        if server.pinned and action == eviction_actions.STOP:
             return False
         return not self.rules.why_not(server, action)
 
     def action(self, server: Server) -> str:
         """Return the action for a server that is not migrated."""
-        return actions.choose(
+        return eviction_actions.choose(
             server.action, self.actions, pinned=server.pinned)
 
     def notice_s(self, server: Server) -> int:
@@ -160,7 +160,7 @@ class Policy:
         """Return the cost of evicting it at an uptime, in micro-units."""
         cost_us = costs.total(
             self.cost,
-            PreemptibleServer(
+            CostInputs(
                 server.uuid, uptime_us, resources, server.project_id,
                 server.flavor, self.preemptions.get(server.uuid, 0), ),
             self.cost_options, )
@@ -185,5 +185,5 @@ class Policy:
         return {
             slot: amount
             for slot, amount in held.items()
-            if actions.frees(slot[1], action)
+            if eviction_actions.frees(slot[1], action)
         }

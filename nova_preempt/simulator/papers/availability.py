@@ -27,10 +27,12 @@ from typing import Any
 
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import class_policies
-from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes.scheduling_rules import Key
+from nova_preempt.core.classes.scheduling_rules import RankedRequest
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
@@ -48,34 +50,29 @@ class ByPriority:
     the most important class end.
     """
 
-    classes: availability_margin.Classes
+    classes: availability_margin.QosClasses
 
     def price(self, standing: availability_margin.Standing) -> int:
         return 0
 
-    def order(self,
-              standing: availability_margin.Standing) -> class_policies.Key:
+    def order(self, standing: availability_margin.Standing) -> Key:
         return (standing.qos.importance, standing.admitted_us, standing.uuid)
 
-    def may_preempt(
-        self, one: availability_margin.Standing,
-        other: availability_margin.Standing) -> bool:
+    def may_preempt(self, one: availability_margin.Standing,
+                    other: availability_margin.Standing) -> bool:
         return one.qos.importance < other.qos.importance
 
-    def victims(
-        self, held: Sequence[class_policies.RankedRequest], missing: Resources
-    ) -> Sequence[class_policies.RankedRequest] | None:
-        return class_policies.reprieve(held, missing, self.order)
+    def victims(self, held: Sequence[RankedRequest],
+                missing: Resources) -> Sequence[RankedRequest] | None:
+        return scheduling_rules.reprieve(held, missing, self.order)
 
-    def cost(self, victims: Iterable[
-            class_policies.RankedRequest]) -> class_policies.Key:
+    def cost(self, victims: Iterable[RankedRequest]) -> Key:
         numbers = [0] * len(self.classes)
         for each in victims:
             numbers[self.classes.rank(each.standing.qos)] += 1
         return tuple(numbers)
 
-    def floor(self, held: Sequence[
-            class_policies.RankedRequest]) -> class_policies.Key:
+    def floor(self, held: Sequence[RankedRequest]) -> Key:
         return ()
 
 
@@ -100,13 +97,13 @@ class Experiment:
     """Setup of an experiment.
 
     ``hosts``: {uuid: what each has}. ``rule``: a
-    core.classes.class_policies.SchedulingRule. ``period_us``: how long after a
-    pass there is another one, if nothing happens. ``overheads_s``: {seconds to
-    get back to a host: how often}.
+    core.classes.scheduling_rules.SchedulingRule. ``period_us``: how long after
+    a pass there is another one, if nothing happens. ``overheads_s``: {seconds
+    to get back to a host: how often}.
     """
 
-    classes: availability_margin.Classes
-    rule: class_policies.SchedulingRule
+    classes: availability_margin.QosClasses
+    rule: scheduling_rules.SchedulingRule
     hosts: Mapping[str, Resources]
     arrivals: Sequence[Arrival]
     until_us: int
@@ -202,7 +199,7 @@ class _Run:
         assert qos is not None
         self.claimants[arrival.uuid] = class_dispatch.Claimant(
             arrival.uuid, qos,
-            Clocks((Event(self._events.now_us, Kind.QUEUED),)),
+            ServerClocks((Event(self._events.now_us, Kind.QUEUED),)),
             arrival.resources, self.experiment.mean_overhead_us)
         self.waiting[arrival.uuid] = None
         if arrival.life_us is not None:
@@ -247,14 +244,14 @@ class _Run:
             self._allocate(placement)
         self._in(self.experiment.period_us, self._want_pass, self.passes)
 
-    def _decide(self) -> Iterable[class_dispatch.Placement]:
+    def _decide(self) -> Iterable[class_dispatch.HostAndVictims]:
         return class_dispatch.dispatch([self.claimants[
-            uuid] for uuid in self.waiting], [class_dispatch.RoundHost(uuid,
+            uuid] for uuid in self.waiting], [class_dispatch.PassHost(uuid,
             has, tuple(self.claimants[each] for each in self.hosts[uuid]))
             for uuid, has in self.experiment.hosts.items()],
             self.experiment.classes, self.experiment.rule, self._events.now_us)
 
-    def _allocate(self, placement: class_dispatch.Placement) -> None:
+    def _allocate(self, placement: class_dispatch.HostAndVictims) -> None:
         uuid, host = placement.uuid, placement.host
         del self.waiting[uuid]
         is_first = self.claimants[uuid].clocks.kind is Kind.QUEUED
@@ -282,18 +279,18 @@ PUBLISHED = (('gold', fractions.Fraction(1)),
 
 
 def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
-                      ) -> availability_margin.Classes:
+                      ) -> availability_margin.QosClasses:
     """Gold, silver and bronze."""
-    return availability_margin.Classes(*(
+    return availability_margin.QosClasses(*(
         availability_margin.QosClass(name, importance, availability,
                                      safety_margin_s, least_run_s=least_run_s)
         for importance, (name, availability) in enumerate(PUBLISHED, start=1)))
 
 
 def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
-        availability_margin.Classes],
-        class_policies.SchedulingRule] = class_policies.PromiseRule,
-        classes: availability_margin.Classes | None = None,
+        availability_margin.QosClasses],
+        scheduling_rules.SchedulingRule] = scheduling_rules.PromiseRule,
+        classes: availability_margin.QosClasses | None = None,
         **options: Any) -> Experiment:
     """Return an experiment of the paper that validates its simulator.
 

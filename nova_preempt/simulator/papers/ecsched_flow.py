@@ -21,8 +21,8 @@ from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import batch_placement
 from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
 from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.greedy_solver import AtomicUnit
 from nova_preempt.core.batch.greedy_solver import Solution
-from nova_preempt.core.batch.greedy_solver import Unit
 from nova_preempt.core.batch.integer_program import useful_columns
 
 ROUNDS = 5
@@ -36,7 +36,8 @@ def placer(score: str, rounds: int = ROUNDS) -> batch_placement.BatchPlacer:
         search=functools.partial(_place_in_rounds, rounds))
 
 
-def _place_in_rounds(rounds: int, table: FreeCapacity, units: Sequence[Unit],
+def _place_in_rounds(
+        rounds: int, table: FreeCapacity, units: Sequence[AtomicUnit],
         _options: batch_model.Options, _left_s: float | None) -> Solution:
     """Place units of one container each, and take them from the table."""
     at: dict[int, int] = {}

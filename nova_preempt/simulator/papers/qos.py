@@ -12,7 +12,7 @@ import functools
 from typing import Any
 
 from nova_preempt.core.classes import availability_margin
-from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
@@ -30,7 +30,7 @@ PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'sections 4.4 and 5')
 
 #: As the text chooses victims where all are alike.
-_AS_PRINTED = functools.partial(class_policies.PromiseRule, exact=False)
+_AS_PRINTED = functools.partial(scheduling_rules.PromiseRule, exact=False)
 #: Seeds of each validation, and samples of a trace, at full scale.
 SEEDS = 10
 SAMPLES = 10
@@ -55,7 +55,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     first = {name: _validations(VALIDATION_1, rule, seeds)
              for name, rule in RULES.items()}
     as_in_text = _validations(
-        VALIDATION_1, class_policies.PromiseRule, seeds, period_us=10 * SECOND,
+        VALIDATION_1, RULES[PROMISE], seeds, period_us=10 * SECOND,
         classes=availability.published_classes(safety_margin_s=10))
     second = {name: _validations(VALIDATION_2, rule, seeds)
               for name, rule in ((PROMISE, _AS_PRINTED),
@@ -81,7 +81,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 # -- the validations ---------------------------------------------------------
 
 def _validations(counts: Mapping[str, int], rule: Callable[[
-        availability_margin.Classes], class_policies.SchedulingRule],
+        availability_margin.QosClasses], scheduling_rules.SchedulingRule],
         seeds: Sequence[int], **options: Any) -> list[Outcome]:
     return [availability.run(availability.validation(
         counts, seed, rule=rule, **options), seed) for seed in seeds]

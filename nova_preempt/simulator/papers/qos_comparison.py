@@ -13,7 +13,7 @@ import fractions
 import random
 from typing import Self
 
-from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
@@ -23,7 +23,7 @@ from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
-RULES = {PROMISE: class_policies.PromiseRule,
+RULES = {PROMISE: scheduling_rules.PromiseRule,
     PRIORITY: availability.ByPriority}
 
 #: {(cores, memory) of a host, in thousandths of the largest: how often}, as
@@ -81,8 +81,7 @@ class Workload:
 
 
 def _arrival(number: int, chance: random.Random) -> availability.Arrival:
-    (name,) = chance.choices(list(_MIX), [share for share, _
-                                          in _MIX.values()])
+    (name,) = chance.choices(list(_MIX), [share for share, _ in _MIX.values()])
     run_s = max(_LEAST_RUN_S, generator.lognormal(
         chance, _MIX[name][1], _SIGMA))
     cpu, memory = (

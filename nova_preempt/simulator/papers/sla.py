@@ -30,8 +30,8 @@ from nova_preempt.core.backlog.backlog_model import SlaPriorities
 from nova_preempt.core.backlog.promethee_order import RESPECTS
 from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.classes import promethee
-from nova_preempt.core.classes.core_allocation import Category
-from nova_preempt.core.classes.core_allocation import Service
+from nova_preempt.core.classes.core_allocation import HostReputation
+from nova_preempt.core.classes.core_allocation import ServiceLevel
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
@@ -49,8 +49,8 @@ CONTAINERS = 90
 #: How long the containers of a trace come, as we make it up.
 TRACE_S = 90
 
-_USERS = {Service.PREMIUM: 'premium', Service.ADVANCED: 'advanced',
-          Service.BEST_EFFORT: 'best effort'}
+_USERS = {ServiceLevel.PREMIUM: 'premium', ServiceLevel.ADVANCED: 'advanced',
+          ServiceLevel.BEST_EFFORT: 'best effort'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,17 +61,17 @@ class Run:
     """
 
     name: str
-    counts: dict[Service, int]
+    counts: dict[ServiceLevel, int]
     how: str
 
 
 RUNS = (
     Run('all at once (Figure 2)', dict.fromkeys(_USERS, 30), 'at once'),
     Run('three each 3 s (Figure 3)', dict.fromkeys(_USERS, 30), 'in turn'),
-    Run('as in Google (Figure 4)', {Service.PREMIUM: 2,
-                                    Service.ADVANCED: 88}, 'trace'),
-    Run('as in Prezi (Figure 5)', {Service.PREMIUM: 10, Service.ADVANCED: 13,
-                                   Service.BEST_EFFORT: 67}, 'trace'),
+    Run('as in Google (Figure 4)',
+        {ServiceLevel.PREMIUM: 2, ServiceLevel.ADVANCED: 88}, 'trace'),
+    Run('as in Prezi (Figure 5)',
+        dict(zip(reversed(ServiceLevel), (10, 13, 67), strict=True)), 'trace'),
 )
 
 #: With as many copies as servers have here, and as the text has it at its
@@ -90,14 +90,15 @@ class Request(NamedTuple):
     priorities: SlaPriorities
 
     @property
-    def category(self) -> Category:
+    def category(self) -> HostReputation:
         """The category of the hosts that it may go to."""
-        return core_allocation.CATEGORIES[Service(self.priorities.reputation)]
+        level = ServiceLevel(self.priorities.reputation)
+        return core_allocation.CATEGORIES[level]
 
 
 class Host(NamedTuple):
     uuid: str
-    category: Category
+    category: HostReputation
     cores: int
     idle_cores: int
 
@@ -115,7 +116,7 @@ class Started:
     """A container that got its cores."""
 
     at_us: int
-    service: Service
+    service: ServiceLevel
     submitted_us: int
     cores: int
     hosts: int
@@ -134,7 +135,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         list(_figures(found)), [_plot(found)])
 
 
-def submissions(each: Run, seed: int) -> list[tuple[int, Service]]:
+def submissions(each: Run, seed: int) -> list[tuple[int, ServiceLevel]]:
     """Return [(microseconds, service)] of a run, in order."""
     services = [service for service, count in each.counts.items()
                 for _ in range(count)]
@@ -155,7 +156,7 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
 
     :param beside: see choose()
     """
-    idle = {f'{category.value}-{number}': CORES for category in Category
+    idle = {f'{category.value}-{number}': CORES for category in HostReputation
             for number in range(HOSTS)}
     clock = EventQueue()
     queue: dict[str, Request] = {}
@@ -176,7 +177,7 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
             for name in start.hosts:
                 idle[name] -= start.cores
             started.append(Started(
-                clock.now_us, Service(request.priorities.cores),
+                clock.now_us, ServiceLevel(request.priorities.cores),
                 request.submitted_us, start.cores, len(start.hosts)))
             took = run_time_s(SEQUENTIAL_S, start.cores)
             clock.add(clock.now_us + round(took * SECOND), Phase.END, end,
@@ -192,7 +193,7 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
 def _hosts(idle: Mapping[str, int]) -> list[Host]:
     return [Host(f'{category.value}-{number}', category, CORES,
                  idle[f'{category.value}-{number}'])
-            for category in Category for number in range(HOSTS)]
+            for category in HostReputation for number in range(HOSTS)]
 
 
 def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
@@ -211,7 +212,7 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
     if not queue or not hosts:
         return None
     limits = core_allocation.bounds(min(host.cores for host in hosts))
-    of_all = dict.fromkeys(Category, 0)
+    of_all = dict.fromkeys(HostReputation, 0)
     for request in queue:
         of_all[request.category] += request.priorities.cores
     by_uuid = {request.uuid: request for request in queue}
@@ -224,7 +225,7 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
             request.priorities.cores, of_all[request.category],
             sum(host.idle_cores for host in there), limits)
         copies = core_allocation.COPIES[
-            Service(request.priorities.redundancy)] + beside
+            ServiceLevel(request.priorities.redundancy)] + beside
         if chosen := best_fit(there, wanted, copies):
             return Start(request.uuid, wanted, chosen)
     return None

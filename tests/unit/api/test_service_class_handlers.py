@@ -114,7 +114,7 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
                     (100, server_clocks.Kind.ASIDE))]
         server = server_uptimes.ServerUptime(
             known, uuid, 'p', 'gold', 'golden', False,
-            server_clocks.Clocks(told), base.NOW, base.NOW)
+            server_clocks.ServerClocks(told), base.NOW, base.NOW)
         server_uptimes.write(self.db, [server])
         shown = {item['id']: item.get('availability')
                  for item in self.show(uuid)['servers']}
@@ -122,7 +122,7 @@ class TestClasses(test_backlog_handlers.BacklogTestCase):
             known: {'running_s': 75, 'waiting_s': 10, 'starting_s': 15,
                     'share': 0.75}, unknown: None}, shown)
         server_uptimes.write(self.db, [dataclasses.replace(
-            server, clocks=server_clocks.Clocks(told[:1]).applied(
+            server, clocks=server_clocks.ServerClocks(told[:1]).applied(
                 server_clocks.Event(at_us, server_clocks.Kind.ENDED)))])
         self.assertIn(None, [item.get('availability', {}).get('share', 0)
                              for item in self.show(uuid)['servers']])

@@ -11,9 +11,9 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.classes import server_promises
 from nova_preempt.core.classes import class_table
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
@@ -31,7 +31,7 @@ def row(uuid, name='bronze', kind=Kind.RUNNING, ago_s=7200):
     """Return a claimant that has been in a state for a time."""
     at_us = microseconds(NOW) - ago_s * SECOND
     return server_uptimes.ServerUptime(
-        uuid, 'cell', 'project', name, 'flavor', False, Clocks((
+        uuid, 'cell', 'project', name, 'flavor', False, ServerClocks((
             Event(at_us - 3, Kind.QUEUED), Event(at_us - 2, Kind.ALLOCATING),
             Event(at_us - 1, Kind.RUNNING), Event(at_us, kind))), NOW, NOW)
 

@@ -11,9 +11,9 @@ from nova_preempt.core import eligibility
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND, Inventory, Provider
 from nova_preempt.core.scheduling import preemption_policy
@@ -86,7 +86,7 @@ class TestReturning(unittest.TestCase):
         else:
             self.hosts.setdefault(host, {})[uuid] = world.server(uuid, host)
         self.promised.claimants[uuid] = Claimant(
-            uuid, TABLE.classes.find(name), Clocks(events), {})
+            uuid, TABLE.classes.find(name), ServerClocks(events), {})
 
     def choose(self, *uuids, most=9):
         return self.choose_of(dict.fromkeys(uuids, ONE), most)
@@ -176,7 +176,7 @@ class TestReturning(unittest.TestCase):
                 # It is not known how they stand.
                 lambda: self.promised.claimants.update({
                     uuid: Claimant(uuid, TABLE.classes.find('bronze'),
-                                   Clocks(), {}) for uuid in 'xy'}),
+                                   ServerClocks(), {}) for uuid in 'xy'}),
                 # Of no class.
                 lambda: (self.promised.claimants.pop('x'),
                          self.promised.claimants.pop('y'))):

@@ -153,8 +153,8 @@ class TestKeeper(unittest.TestCase):
 
     def test_nova_writes_late_that_one_runs(self):
         """The server itself does not change by that any more."""
-        asked = clock_events.Action(clock_events.CREATE, 1, 1_000_000, True,
-                                    2_000_000)
+        asked = clock_events.InstanceAction(clock_events.CREATE, 1, 1_000_000,
+                                            True, 2_000_000)
         self.there = [server('a', 'gold'),
                       server('b', 'gold', task_state='spawning')]
         self.actions = {'a': [asked], 'b': [asked]}

@@ -9,7 +9,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.model import Candidate, Cap
+from nova_preempt.core.model import Candidate, VictimCap
 from nova_preempt.core.victims import SearchLimits
 from nova_preempt.core.victims import cheapest_victims
 from tests.unit.core import support
@@ -33,14 +33,14 @@ SMALL = st.builds(
 
 
 @st.composite
-def capped(draw: st.DrawFn) -> tuple[Problem, list[Cap]]:
+def capped(draw: st.DrawFn) -> tuple[Problem, list[VictimCap]]:
     """Draw a problem and caps, which may overlap as groups and projects."""
     problem = draw(support.problems())
     known = st.sampled_from([c.uuid for c in problem[0]] or ["nobody"])
     caps = draw(
         st.lists(
             st.builds(
-                Cap, st.frozensets(known, max_size=6), st.integers(-1, 4)
+                VictimCap, st.frozensets(known, max_size=6), st.integers(-1, 4)
             ),
             max_size=4,
         )
@@ -48,7 +48,7 @@ def capped(draw: st.DrawFn) -> tuple[Problem, list[Cap]]:
     return problem, caps
 
 
-def keeps(victims: tuple[Candidate, ...], caps: list[Cap]) -> bool:
+def keeps(victims: tuple[Candidate, ...], caps: list[VictimCap]) -> bool:
     """Tell whether no cap is broken."""
     names = set(uuids(victims))
     return all(len(names & cap.uuids) <= max(0, cap.most) for cap in caps)
@@ -60,7 +60,7 @@ class TestCaps(unittest.TestCase):
     @LAW
     @hypothesis.given(capped())
     def test_the_best_that_keeps_them(
-        self, given: tuple[Problem, list[Cap]]
+        self, given: tuple[Problem, list[VictimCap]]
     ) -> None:
         (candidates, missing, capacity), caps = given
         expected = exhaustive(
@@ -83,7 +83,7 @@ class TestCaps(unittest.TestCase):
     @LAW
     @hypothesis.given(capped(), st.sets(st.integers(0, 99), max_size=2))
     def test_together_with_a_test_of_the_set(
-        self, given: tuple[Problem, list[Cap]], wanted: set[int]
+        self, given: tuple[Problem, list[VictimCap]], wanted: set[int]
     ) -> None:
         (candidates, missing, capacity), caps = given
         names = {f"{number:02}" for number in wanted}
@@ -110,7 +110,7 @@ class TestCaps(unittest.TestCase):
     @LAW
     @hypothesis.given(capped(), SMALL)
     def test_never_broken_however_small_the_budget(
-        self, given: tuple[Problem, list[Cap]], limits: SearchLimits
+        self, given: tuple[Problem, list[VictimCap]], limits: SearchLimits
     ) -> None:
         (candidates, missing, capacity), caps = given
         found = cheapest_victims(
@@ -131,7 +131,7 @@ class TestCaps(unittest.TestCase):
         found = cheapest_victims(
             alike + dear,
             {"VCPU": 20},
-            caps=[Cap(frozenset(c.uuid for c in alike), 3)],
+            caps=[VictimCap(frozenset(c.uuid for c in alike), 3)],
         )
         assert found is not None
         self.assertEqual(5 * 100, found.cost)

@@ -10,8 +10,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import costs
+from nova_preempt.core.costs import CostInputs
 from nova_preempt.core.costs import CostOptions
-from nova_preempt.core.costs import PreemptibleServer
 from nova_preempt.core.model import SECOND
 from tests.unit.core import support
 
@@ -23,7 +23,7 @@ def cost(
     function: costs.CostFunction, uptime_us: int, period_s: int = 3600
 ) -> int:
     """Return the cost of a server that is up so long."""
-    server = PreemptibleServer("u", uptime_us, {"VCPU": 1})
+    server = CostInputs("u", uptime_us, {"VCPU": 1})
     return function(server, CostOptions(period_s))
 
 
@@ -53,7 +53,7 @@ class TestRepeats(unittest.TestCase):
 
     def total(self, preemptions: int, repeat_cost_s: int = 3600) -> int:
         """Return the cost of a server that is up for ten minutes."""
-        server = PreemptibleServer(
+        server = CostInputs(
             "u", 10 * MINUTE, {"VCPU": 1}, preemptions=preemptions
         )
         options = CostOptions(3600, repeat_cost_s)

@@ -15,7 +15,7 @@ from nova_preempt.core.cover import dual_bound
 from nova_preempt.core.cover.candidate_keys import make_keys
 from nova_preempt.core.cover.cheapest_cover import branch
 from nova_preempt.core.cover.label_search import search
-from nova_preempt.core.cover.linear_relaxation import Reduced
+from nova_preempt.core.cover.linear_relaxation import ReducedProblem
 from nova_preempt.core.cover.linear_relaxation import reduce
 from nova_preempt.core.model import Candidate
 from tests.unit.core import support
@@ -149,7 +149,7 @@ class TestLabels(unittest.TestCase):
 
     def problem(
         self, seed: int, count: int, classes: int, spread: int, ties: bool
-    ) -> Reduced:
+    ) -> ReducedProblem:
         """Return a problem with a third of everything needed."""
         source = random.Random(seed)
         items: list[tuple[int, tuple[int, ...]]] = []

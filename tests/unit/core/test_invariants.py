@@ -14,7 +14,7 @@ SPOT = S.Server('spot', host='h2', guest_on='h2', uses={'VCPU': 2},
 VICTIM = S.Victim('spot', 'pending')
 CLAIMED = S.Decision('d1', 'claimed', 'h2', 'new', stand_ins=('stand-in',),
                      victims=(VICTIM,))
-ACT = S.Act('spot', 'force_delete', 100_000_000, CLAIMED)
+ACT = S.EndingCall('spot', 'force_delete', 100_000_000, CLAIMED)
 GOOD = S.Snapshot(
     servers={'normal': NORMAL, 'spot': SPOT},
     hosts=(S.Host('h1', {'VCPU': 4}, {'normal': {'VCPU': 2}}),
@@ -95,7 +95,7 @@ BROKEN = {
                              vm_state='stopped')),
         decisions=(closed('rolled_back', status='kept'),)),
     'limits_are_kept': dataclasses.replace(
-        GOOD, limits=(S.Limit('budget of p1', 3, 2),)),
+        GOOD, limits=(S.LimitUsage('budget of p1', 3, 2),)),
     'one_engine_acts': dataclasses.replace(GOOD, leaders=('e1', 'e2')),
     'hosts_with_guests_are_on': host('h1', {'normal': {'VCPU': 2}},
                                      is_off=True),
@@ -113,9 +113,9 @@ BROKEN = {
     'reserved_hosts_are_empty': dataclasses.replace(GOOD, reservations=(
         S.Reservation('a', 'p1', frozenset(['h1'])),)),
     'requests_start_once': dataclasses.replace(GOOD, requests=(
-        S.Waiting('r', 1, frozenset(['normal', 'spot'])),)),
+        S.BacklogRequest('r', 1, frozenset(['normal', 'spot'])),)),
     'trusts_have_a_request': dataclasses.replace(
-        GOOD, requests=(S.Waiting('r', 1, is_over=True, trust='t'),),
+        GOOD, requests=(S.BacklogRequest('r', 1, is_over=True, trust='t'),),
         trusts=frozenset('t')),
 }
 #: What is broken as well: of the same fault they find another side.

@@ -32,7 +32,8 @@ def server(name='a', **changes):
     return server_uptimes.ServerUptime(**{
         'uuid': name, 'cell_uuid': CELL, 'project_id': 'p',
         'class_name': 'silver', 'flavor': 'spot', 'from_volume': False,
-        'clocks': server_clocks.Clocks(told), 'changed_at': AT, 'read_at': AT,
+        'clocks': server_clocks.ServerClocks(told), 'changed_at': AT,
+        'read_at': AT,
         **changes})
 
 
@@ -157,12 +158,13 @@ class TestSQLite(unittest.TestCase):
         at_us = (at - datetime.datetime(1970, 1, 1)) // (
             datetime.timedelta(microseconds=1))
         self.assertEqual(
-            {'v1': [clock_events.Preemption(at_us)]},
+            {'v1': [clock_events.PreemptionPeriod(at_us)]},
             server_uptimes.preemptions(self.db, ['v1', 'none']))
         decisions.update_victim('d1', 'v1', 'shelved', ended_at=at
                                 + datetime.timedelta(seconds=9))
         self.assertEqual(
-            {'v1': [clock_events.Preemption(at_us, at_us + 9 * 10 ** 6)]},
+            {'v1': [clock_events.PreemptionPeriod(at_us,
+                                                  at_us + 9 * 10 ** 6)]},
             server_uptimes.preemptions(self.db, ['v1']))
 
     def test_preemptions_that_came_to_nothing(self):

@@ -5,8 +5,8 @@ import datetime
 import types
 import unittest
 
-from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import eviction_policy
@@ -34,24 +34,24 @@ class TestTerms(unittest.TestCase):
         return eviction_policy.get_terms(server(**values), self.options)
 
     def test_defaults(self):
-        self.assertEqual(actions.EvictionTerms('shelve', 30, False),
+        self.assertEqual(eviction_actions.EvictionTerms('shelve', 30, False),
                          self.terms())
 
     def test_flavor(self):
         self.assertEqual(
-            actions.EvictionTerms('stop', 45, False),
+            eviction_actions.EvictionTerms('stop', 45, False),
             self.terms(action='stop', notice_s=45, restore=True))
-        self.assertEqual(actions.EvictionTerms('shelve', 30, True),
+        self.assertEqual(eviction_actions.EvictionTerms('shelve', 30, True),
                          self.terms(restore=True))
 
     def test_a_flavor_that_asks_to_be_migrated(self):
         self.assertEqual(
-            actions.EvictionTerms('shelve', 30, False, migrate=True),
+            eviction_actions.EvictionTerms('shelve', 30, False, migrate=True),
             self.terms(action='migrate'))
         # It is shelved where it cannot be moved: then it comes back.
         self.assertTrue(self.terms(action='migrate', restore=True).restore)
         self.options.actions = ['stop', 'shelve']
-        self.assertEqual(actions.EvictionTerms('stop', 30, False),
+        self.assertEqual(eviction_actions.EvictionTerms('stop', 30, False),
                          self.terms(action='migrate', restore=True))
 
     def victim(self, action):
@@ -65,7 +65,7 @@ class TestTerms(unittest.TestCase):
             self.options.actions = allowed
             for action, expected in (('migrate', asking), ('stop', others),
                                      ('', others)):
-                self.assertEqual(expected, actions.is_migrated_first(
+                self.assertEqual(expected, eviction_actions.is_migrated_first(
                     self.victim(action).action, self.options.actions),
                     (allowed, action))
 
@@ -73,7 +73,7 @@ class TestTerms(unittest.TestCase):
         self.options.actions = ['shelve', 'stop', 'migrate']
         for action, expected in (('migrate', 'shelve'), ('stop', 'stop'),
                                  ('', 'shelve')):
-            self.assertEqual(expected, actions.last_resort(
+            self.assertEqual(expected, eviction_actions.last_resort(
                 self.victim(action).action, self.options.actions))
 
     def test_bounds(self):
@@ -176,5 +176,7 @@ class TestTerms(unittest.TestCase):
     def test_freed_resources(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):
-            self.assertEqual(resources, actions.freed(resources, action))
-        self.assertEqual({'VCPU': 1}, actions.freed(resources, 'stop'))
+            self.assertEqual(resources,
+                             eviction_actions.freed(resources, action))
+        self.assertEqual({'VCPU': 1},
+                         eviction_actions.freed(resources, 'stop'))

@@ -252,7 +252,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.add_host('h1')
         for uuid in ('a', 'b', 'c'):
             self.cloud.boot(uuid, 'h1', preemptible=True)
-        self.cloud.caps = (model.Cap(frozenset('abc'), 2),)
+        self.cloud.caps = (model.VictimCap(frozenset('abc'), 2),)
         self.reserve('h1', start_s=0)
         self.look()
         self.assertEqual([('reservation', 'a', 'b')], self.cloud.asked)

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import fractions
 
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.model import SECOND
 
 GOLD = QosClass("gold", 1, fractions.Fraction(1), 30)
 SILVER = QosClass("silver", 2, fractions.Fraction(9, 10), 30)
 BRONZE = QosClass("bronze", 3, fractions.Fraction(1, 2), 30)
-CLASSES = Classes(GOLD, SILVER, BRONZE)
+CLASSES = QosClasses(GOLD, SILVER, BRONZE)
 
 
 def standing(
@@ -23,7 +23,7 @@ def standing(
     *,
     uuid: str = "",
     yields: bool | None = None,
-    classes: Classes = CLASSES,
+    classes: QosClasses = CLASSES,
 ) -> Standing:
     """Return a request of a class that has so many seconds left.
 

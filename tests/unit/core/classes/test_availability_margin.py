@@ -12,13 +12,13 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.availability_margin import may_preempt
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 from tests.unit.core.classes.support import BRONZE
@@ -55,14 +55,14 @@ class TestQ(unittest.TestCase):
 
     def test_q_is_exact(self) -> None:
         thirds = QosClass("t", 1, Fraction(2, 3))
-        classes = Classes(thirds, QosClass("u", 2, Fraction(5, 7)))
+        classes = QosClasses(thirds, QosClass("u", 2, Fraction(5, 7)))
         self.assertEqual(10, classes.scale)
         self.assertEqual(
             10 * 1 * 3 // 2 - 10 * 2, classes.q(thirds, Times(1, 1), 0)
         )
 
     def test_q_of_a_new_request_is_minus_the_overhead(self) -> None:
-        clocks = Clocks((Event(7, Kind.QUEUED),))
+        clocks = ServerClocks((Event(7, Kind.QUEUED),))
         found = CLASSES.stand("a", SILVER, clocks, 7, 2_000_000)
         self.assertEqual(-2, seconds(found.q))
         self.assertEqual(-32, seconds(found.margin))
@@ -71,7 +71,7 @@ class TestQ(unittest.TestCase):
 
 class TestPrecedence(unittest.TestCase):
     def test_002_k1_among_urgent_ones_the_more_important(self) -> None:
-        classes = Classes(
+        classes = QosClasses(
             *(dataclasses.replace(qos, safety_margin_s=10)
               for qos in (GOLD, SILVER, BRONZE))
         )
@@ -103,7 +103,7 @@ class TestMayPreempt(unittest.TestCase):
         one = standing("silver", q_s=-90)
         for binding_s, expected in ((12, False), (11, True)):
             # 100 s of running, urgent by the time that it waited first.
-            clocks = Clocks(
+            clocks = ServerClocks(
                 (
                     Event(0, Kind.QUEUED),
                     Event(10 * SECOND, Kind.ALLOCATING),
@@ -139,8 +139,8 @@ class TestMayPreempt(unittest.TestCase):
 
     def test_least_run_s_counts_from_the_start(self) -> None:
         qos = dataclasses.replace(BRONZE, least_run_s=60)
-        classes = Classes(qos)
-        clocks = Clocks(
+        classes = QosClasses(qos)
+        clocks = ServerClocks(
             (Event(0, Kind.QUEUED), Event(0, Kind.ALLOCATING),
              Event(0, Kind.RUNNING))
         )
@@ -151,7 +151,7 @@ class TestMayPreempt(unittest.TestCase):
             self.assertEqual(expected, found.yields)
 
     def test_gold_with_overhead_never_yields(self) -> None:
-        clocks = Clocks(
+        clocks = ServerClocks(
             (Event(0, Kind.QUEUED), Event(0, Kind.ALLOCATING),
              Event(1, Kind.RUNNING))
         )
@@ -231,11 +231,11 @@ class TestLaws(unittest.TestCase):
 
 class TestTable(unittest.TestCase):
     def test_the_most_important_class_comes_first(self) -> None:
-        table = Classes(BRONZE, GOLD, SILVER)
+        table = QosClasses(BRONZE, GOLD, SILVER)
         self.assertEqual([GOLD, SILVER, BRONZE], list(table))
         self.assertEqual(CLASSES, table)
         self.assertEqual(hash(CLASSES), hash(table))
-        self.assertNotEqual(CLASSES, Classes(GOLD))
+        self.assertNotEqual(CLASSES, QosClasses(GOLD))
         self.assertNotEqual(CLASSES, 1)
         self.assertEqual(3, len(table))
         self.assertEqual(SILVER, table.find("silver"))
@@ -276,7 +276,7 @@ class TestTable(unittest.TestCase):
              "classes gold and silver have the same importance, 1"),
         ):
             with self.assertRaises(ValueError) as caught:
-                Classes(*table)
+                QosClasses(*table)
             self.assertIn(text, str(caught.exception))
 
 

@@ -19,13 +19,13 @@ from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import victim_harm
 from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.class_dispatch import Placement
-from nova_preempt.core.classes.class_dispatch import RoundHost
-from nova_preempt.core.classes.class_policies import PromiseRule
-from nova_preempt.core.classes.class_policies import SchedulingRule
-from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.class_dispatch import HostAndVictims
+from nova_preempt.core.classes.class_dispatch import PassHost
+from nova_preempt.core.classes.scheduling_rules import PromiseRule
+from nova_preempt.core.classes.scheduling_rules import SchedulingRule
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers.availability import ByPriority
 from tests.unit.core.classes.support import CLASSES
@@ -57,21 +57,20 @@ def claimant(
             Event(NOW_US - ran_us, Kind.ALLOCATING),
             Event(NOW_US - ran_us, Kind.RUNNING),
         ]
-    return Claimant(
-        uuid, qos, Clocks(events), {"VCPU": vcpus, "MEMORY_MB": vcpus}, 0,
-    )
+    return Claimant(uuid, qos, ServerClocks(events),
+                    {"VCPU": vcpus, "MEMORY_MB": vcpus}, 0,)
 
 
-def host(uuid: str, vcpus: int, *claimants: Claimant) -> RoundHost:
-    return RoundHost(
+def host(uuid: str, vcpus: int, *claimants: Claimant) -> PassHost:
+    return PassHost(
         uuid, {"VCPU": vcpus, "MEMORY_MB": vcpus}, claimants
     )
 
 
 def one_round(
-    waiting: list[Claimant], hosts: list[RoundHost],
+    waiting: list[Claimant], hosts: list[PassHost],
         rule: SchedulingRule = RULES[0]
-) -> list[Placement]:
+) -> list[HostAndVictims]:
     return list(class_dispatch.dispatch(waiting, hosts, CLASSES, rule,
                                          NOW_US))
 
@@ -89,7 +88,7 @@ class TestPlacement(unittest.TestCase):
         ]
         for rule in RULES:
             self.assertEqual(
-                [Placement("j", "b")],
+                [HostAndVictims("j", "b")],
                 one_round([claimant("j", "bronze")], hosts, rule),
             )
 
@@ -116,7 +115,7 @@ class TestPlacement(unittest.TestCase):
         ]
         for rule in RULES[:2]:
             self.assertEqual(
-                [Placement("j", "b", ("t",))],
+                [HostAndVictims("j", "b", ("t",))],
                 one_round([claimant("j", "bronze")], hosts, rule),
             )
         self.assertEqual(
@@ -129,14 +128,14 @@ class TestPlacement(unittest.TestCase):
             host("b", 1, claimant("x", "bronze", ran_s=9000)),
         ]
         self.assertEqual(
-            [Placement("j", "b", ("x",))],
+            [HostAndVictims("j", "b", ("x",))],
             one_round([claimant("j", "silver")], hosts),
         )
 
     def test_a_request_that_fits_nowhere_does_not_stop_the_next(self) -> None:
         for rule in RULES:
             self.assertEqual(
-                [Placement("k", "h")],
+                [HostAndVictims("k", "h")],
                 one_round(
                     [claimant("j", "gold", 9), claimant("k", "bronze")],
                     [host("h", 2)],
@@ -148,7 +147,7 @@ class TestPlacement(unittest.TestCase):
         waiting = [claimant("g", "gold"), claimant("h", "gold", waited_s=1)]
         for rule in RULES:
             self.assertEqual(
-                [Placement("h", "a")],
+                [HostAndVictims("h", "a")],
                 one_round(waiting, [host("a", 1)], rule),
             )
 
@@ -161,7 +160,7 @@ class TestPlacement(unittest.TestCase):
         hosts = [host("h", 3, *running)]
         for vcpus, victims in ((1, "b"), (2, "ab"), (3, "abc")):
             self.assertEqual(
-                [Placement("j", "h", tuple(victims))],
+                [HostAndVictims("j", "h", tuple(victims))],
                 one_round([claimant("j", "gold", vcpus)], hosts, RULES[2]),
             )
 
@@ -172,7 +171,7 @@ class TestPlacement(unittest.TestCase):
                  claimant("u", "bronze", ran_s=9)),
         ]
         self.assertEqual(
-            [Placement("j", "b", ("t", "u"))],
+            [HostAndVictims("j", "b", ("t", "u"))],
             one_round([claimant("j", "gold", 2)], hosts, RULES[2]),
         )
 
@@ -213,7 +212,7 @@ class TestScore(unittest.TestCase):
 @st.composite
 def clouds(
     draw: st.DrawFn,
-) -> tuple[list[Claimant], list[RoundHost]]:
+) -> tuple[list[Claimant], list[PassHost]]:
     """Draw who waits, and hosts with those who run there."""
     serial = itertools.count()
 
@@ -239,8 +238,8 @@ def clouds(
 
 
 def after(
-    waiting: list[Claimant], hosts: list[RoundHost], placed: list[Placement]
-) -> tuple[list[Claimant], list[RoundHost]]:
+        waiting: list[Claimant], hosts: list[PassHost],
+        placed: list[HostAndVictims]) -> tuple[list[Claimant], list[PassHost]]:
     """Carry a pass out, at its instant."""
     known = {each.uuid: each for each in waiting}
     there = {each.uuid: {one.uuid: one for one in each.claimants}
@@ -274,7 +273,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(clouds(), st.randoms(use_true_random=False))
     def test_the_order_of_input_does_not_matter(
         self,
-        cloud: tuple[list[Claimant], list[RoundHost]],
+        cloud: tuple[list[Claimant], list[PassHost]],
         chance: random.Random,
     ) -> None:
         waiting, hosts = cloud
@@ -296,7 +295,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds())
     def test_a_pass_keeps_every_promise_of_its_own(
-        self, cloud: tuple[list[Claimant], list[RoundHost]]
+        self, cloud: tuple[list[Claimant], list[PassHost]]
     ) -> None:
         waiting, hosts = cloud
         known = {each.uuid: each for each in waiting}
@@ -340,7 +339,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds())
     def test_one_request_gets_the_best_of_all_sets_of_all_hosts(
-        self, cloud: tuple[list[Claimant], list[RoundHost]]
+        self, cloud: tuple[list[Claimant], list[PassHost]]
     ) -> None:
         waiting, hosts = cloud
         hypothesis.assume(waiting)
@@ -382,7 +381,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds())
     def test_passes_of_one_instant_come_to_an_end(
-        self, cloud: tuple[list[Claimant], list[RoundHost]]
+        self, cloud: tuple[list[Claimant], list[PassHost]]
     ) -> None:
         for rule in RULES:
             waiting, hosts = cloud

@@ -12,18 +12,18 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.classes import class_order
-from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.class_order import WaitingRequest
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import ClockState
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 from tests.unit.core.classes import support
 
 # Whose numbers have so many factors that 64 bits are soon too few.
-ODD = Classes(*(
+ODD = QosClasses(*(
     QosClass(str(number), number, Fraction(10**number - 1, 10**number), 30)
     for number in range(1, 9)
 ))
@@ -34,7 +34,7 @@ TIMES = st.integers(0, 4).map(lambda each: each * 100 * SECOND)
 
 
 @st.composite
-def requests(draw: st.DrawFn, classes: Classes) -> list[WaitingRequest]:
+def requests(draw: st.DrawFn, classes: QosClasses) -> list[WaitingRequest]:
     found = []
     for number in range(draw(st.integers(0, 8))):
         running_us = draw(TIMES)
@@ -45,7 +45,8 @@ def requests(draw: st.DrawFn, classes: Classes) -> list[WaitingRequest]:
     return draw(st.permutations(found))
 
 
-def one_by_one(classes: Classes, waiting: list[WaitingRequest]) -> list[str]:
+def one_by_one(classes: QosClasses,
+               waiting: list[WaitingRequest]) -> list[str]:
     """Return the order by the standing of each request."""
 
     def key(item: WaitingRequest) -> tuple[object, ...]:
@@ -56,7 +57,7 @@ def one_by_one(classes: Classes, waiting: list[WaitingRequest]) -> list[str]:
         stands = classes.stand(
             # Only where all else is equal they are told apart by it.
             f"{item.serial} {item.uuid}", list(classes)[item.rank],
-            Clocks((),
+            ServerClocks((),
                 ClockState(Kind.QUEUED, times, item.admitted_us, 0, 0)),
             0, item.overhead_us)
         return 1, stands.order
@@ -88,7 +89,7 @@ class TestOrder(unittest.TestCase):
 
     def test_002_k1(self) -> None:
         # Q of 8, 5 and 20 s, with a safety margin of 10 s.
-        classes = Classes(*(
+        classes = QosClasses(*(
             QosClass(name, number, Fraction(1, 2), 10)
             for number, name in enumerate(NAMES, start=1)))
         waiting = [

@@ -8,11 +8,11 @@ import datetime
 import unittest
 
 from nova_preempt.core.classes import clock_events
-from nova_preempt.core.classes.clock_events import Action
-from nova_preempt.core.classes.clock_events import Preemption
-from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.clock_events import InstanceAction
+from nova_preempt.core.classes.clock_events import PreemptionPeriod
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
@@ -31,14 +31,14 @@ RECORD = record()
 CREATE = ("create", 100, True, 102, 105)
 
 
-def actions(*told: tuple[object, ...]) -> list[Action]:
+def actions(*told: tuple[object, ...]) -> list[InstanceAction]:
     """Return actions of (name, requested, by owner, placed, done, failed),
     times in seconds."""
     found = []
     for number, (name, asked_s, by_owner, *more) in enumerate(told):
         placed_s, done_s, failed = (*more, None, None, False)[:3] if (
             len(more) < 3) else more
-        found.append(Action(
+        found.append(InstanceAction(
             str(name), number, int(str(asked_s)) * SECOND, bool(by_owner),
             None if placed_s is None else int(str(placed_s)) * SECOND,
             None if done_s is None else int(str(done_s)) * SECOND,
@@ -55,13 +55,13 @@ BUILT = ((100, Kind.QUEUED), (102, Kind.ALLOCATING), (105, Kind.RUNNING))
 
 class TestEvents(unittest.TestCase):
     def check(
-        self, asked: list[Action], *pairs: tuple[int, Kind]
-    ) -> Clocks:
+        self, asked: list[InstanceAction], *pairs: tuple[int, Kind]
+    ) -> ServerClocks:
         found = clock_events.events(RECORD, asked)
         self.assertEqual(told(*pairs), found)
         # In whatever order Nova lists them.
         self.assertEqual(found, clock_events.events(RECORD, asked[::-1]))
-        return Clocks(found)
+        return ServerClocks(found)
 
     def test_a_server_that_was_built(self) -> None:
         clocks = self.check(actions(CREATE), *BUILT)
@@ -106,7 +106,7 @@ class TestEvents(unittest.TestCase):
                  for at_s in (300, 400)]
         found = clock_events.events(RECORD, actions(
             CREATE, ("shelve", 200, False), *tries))
-        clocks = Clocks(found)
+        clocks = ServerClocks(found)
         self.assertEqual(Kind.QUEUED, clocks.kind)
         self.assertEqual(
             Times(95 * SECOND, 302 * SECOND, 3 * SECOND),
@@ -148,12 +148,12 @@ class TestEvents(unittest.TestCase):
             found = clock_events.events(RECORD, actions(
                 CREATE, ("stop", 200, clock_events.is_by_owner(
                     asked_by, "ours"))))
-            self.assertIs(kind, Clocks(found).kind)
+            self.assertIs(kind, ServerClocks(found).kind)
         # Unless that is how it gave way.
         found = clock_events.events(
             RECORD, actions(CREATE, ("stop", 200, True)),
-            [clock_events.Preemption(199 * SECOND)])
-        self.assertIs(Kind.EVICTED, Clocks(found).kind)
+            [clock_events.PreemptionPeriod(199 * SECOND)])
+        self.assertIs(Kind.EVICTED, ServerClocks(found).kind)
 
     def test_a_server_ran_before_it_left(self) -> None:
         """Nova records the time of the launch later than the host."""
@@ -212,13 +212,13 @@ class TestEvents(unittest.TestCase):
     def test_a_preemption_is_not_its_owners_whoever_asks(self) -> None:
         asked = actions(CREATE, ("shelve", 200, True))
         for preemption, kind in (
-            (Preemption(190 * SECOND), Kind.EVICTED),
-            (Preemption(190 * SECOND, 210 * SECOND), Kind.EVICTED),
+            (PreemptionPeriod(190 * SECOND), Kind.EVICTED),
+            (PreemptionPeriod(190 * SECOND, 210 * SECOND), Kind.EVICTED),
             # Two clocks may differ by a little.
-            (Preemption(202 * SECOND), Kind.EVICTED),
-            (Preemption(150 * SECOND, 198 * SECOND), Kind.EVICTED),
-            (Preemption(203 * SECOND), Kind.ASIDE),
-            (Preemption(150 * SECOND, 197 * SECOND), Kind.ASIDE),
+            (PreemptionPeriod(202 * SECOND), Kind.EVICTED),
+            (PreemptionPeriod(150 * SECOND, 198 * SECOND), Kind.EVICTED),
+            (PreemptionPeriod(203 * SECOND), Kind.ASIDE),
+            (PreemptionPeriod(150 * SECOND, 197 * SECOND), Kind.ASIDE),
         ):
             found = clock_events.events(RECORD, asked, (preemption,))
             self.assertEqual(kind, found[-1].kind, preemption)

@@ -10,8 +10,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.classes import core_allocation
-from nova_preempt.core.classes.core_allocation import Bounds
-from nova_preempt.core.classes.core_allocation import Service
+from nova_preempt.core.classes.core_allocation import CoreBounds
+from nova_preempt.core.classes.core_allocation import ServiceLevel
 from tests.unit.core.support import LAW
 
 
@@ -19,7 +19,8 @@ class TestBounds(unittest.TestCase):
     def of(self, smallest: int) -> list[tuple[int, int]]:
         found = core_allocation.bounds(smallest)
         return [
-            (found[service].least, found[service].most) for service in Service
+            (found[service].least,
+             found[service].most) for service in ServiceLevel
         ]
 
     def test_000_b_thirds_of_the_smallest_host(self) -> None:
@@ -52,7 +53,8 @@ class TestBounds(unittest.TestCase):
 
 
     def test_clamp(self) -> None:
-        self.assertEqual([2, 3, 4], [Bounds(2, 4).clamp(n) for n in (1, 3, 9)])
+        self.assertEqual([2, 3, 4],
+                         [CoreBounds(2, 4).clamp(n) for n in (1, 3, 9)])
 
 
 class TestCores(unittest.TestCase):
@@ -81,8 +83,8 @@ class TestCores(unittest.TestCase):
 
 class TestCopies(unittest.TestCase):
     def test_as_many_as_the_redundancy_says(self) -> None:
-        self.assertEqual([1, 2, 3],
-                         [core_allocation.COPIES[each] for each in Service])
+        self.assertEqual([1, 2, 3], [
+            core_allocation.COPIES[each] for each in ServiceLevel])
 
 
 if __name__ == "__main__":

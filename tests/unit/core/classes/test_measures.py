@@ -8,9 +8,9 @@ import fractions
 import unittest
 
 from nova_preempt.core.classes import availability_margin
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 
 Fraction = fractions.Fraction
@@ -21,12 +21,12 @@ class TestKept(unittest.TestCase):
     BRONZE = availability_margin.QosClass("bronze", 2, Fraction(1, 2))
 
     def test_states_times_and_broken_promises(self) -> None:
-        def clocks(*told: tuple[int, Kind]) -> Clocks:
-            return Clocks(Event(at_us, kind) for at_us, kind in told)
+        def clocks(*told: tuple[int, Kind]) -> ServerClocks:
+            return ServerClocks(Event(at_us, kind) for at_us, kind in told)
 
         begun = ((1, Kind.QUEUED), (1, Kind.ALLOCATING), (1, Kind.RUNNING))
         found = availability_margin.promise_status(
-            availability_margin.Classes(self.GOLD, self.BRONZE),
+            availability_margin.QosClasses(self.GOLD, self.BRONZE),
             [
                 # 6, 2 and 0 of 10; exactly half; nothing wanted; over.
                 (self.BRONZE, clocks(*begun, (7, Kind.EVICTED))),
@@ -35,7 +35,7 @@ class TestKept(unittest.TestCase):
                 (self.BRONZE, clocks(*begun, (6, Kind.EVICTED))),
                 (self.BRONZE, clocks(*begun, (7, Kind.ASIDE))),
                 (self.BRONZE, clocks(*begun, (8, Kind.ENDED))),
-                (self.BRONZE, Clocks()),
+                (self.BRONZE, ServerClocks()),
             ],
             11,
         )

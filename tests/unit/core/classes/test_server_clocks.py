@@ -11,9 +11,9 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.classes.server_clocks import Times
 from tests.unit.core.support import LAW
 
@@ -46,7 +46,7 @@ def lives(draw: st.DrawFn) -> tuple[Event, ...]:
 
 class TestClocks(unittest.TestCase):
     def test_each_state_has_its_clock(self) -> None:
-        clocks = Clocks()
+        clocks = ServerClocks()
         for event, now_us, expected in zip(
             LIFE,
             (1004, 1011, 1063, 1123, 1214, 1225, 9999),
@@ -73,24 +73,24 @@ class TestClocks(unittest.TestCase):
         self.assertEqual(0, Times().availability)
 
     def test_only_the_present_incarnation_has_run(self) -> None:
-        self.assertEqual(20, Clocks(LIFE[:3]).ran_us(1033))
-        self.assertEqual(0, Clocks(LIFE[:4]).ran_us(1133))
-        self.assertEqual(0, Clocks(LIFE[:5]).ran_us(1214))
-        self.assertEqual(5, Clocks(LIFE[:6]).ran_us(1220))
+        self.assertEqual(20, ServerClocks(LIFE[:3]).ran_us(1033))
+        self.assertEqual(0, ServerClocks(LIFE[:4]).ran_us(1133))
+        self.assertEqual(0, ServerClocks(LIFE[:5]).ran_us(1214))
+        self.assertEqual(5, ServerClocks(LIFE[:6]).ran_us(1220))
 
     def test_a_repeated_event_changes_nothing(self) -> None:
-        clocks = Clocks((*LIFE[:3], Event(1050, Kind.RUNNING)))
-        self.assertEqual(Clocks(LIFE[:3]).at(1100), clocks.at(1100))
+        clocks = ServerClocks((*LIFE[:3], Event(1050, Kind.RUNNING)))
+        self.assertEqual(ServerClocks(LIFE[:3]).at(1100), clocks.at(1100))
         self.assertEqual(87, clocks.ran_us(1100))
         self.assertFalse(clocks.has_gap)
 
     def test_nothing_comes_after_the_end(self) -> None:
-        clocks = Clocks((*LIFE, Event(2000, Kind.RUNNING)))
+        clocks = ServerClocks((*LIFE, Event(2000, Kind.RUNNING)))
         self.assertEqual(Times(185, 110, 5), clocks.at(3000))
         self.assertEqual(0, clocks.ran_us(3000))
 
     def test_no_clock_runs_for_a_shelved_server(self) -> None:
-        clocks = Clocks(LIFE[:3]).applied(Event(2000, Kind.ASIDE))
+        clocks = ServerClocks(LIFE[:3]).applied(Event(2000, Kind.ASIDE))
         before = clocks.at(2000)
         self.assertEqual(before, clocks.at(10**15))
         self.assertEqual(0, clocks.ran_us(10**15))
@@ -103,16 +103,16 @@ class TestClocks(unittest.TestCase):
         for order in itertools.permutations(
             (Kind.RUNNING, Kind.ASIDE, Kind.ENDED)
         ):
-            ended = Clocks(LIFE[:2]).applied(
+            ended = ServerClocks(LIFE[:2]).applied(
                 *(Event(2000, kind) for kind in order)
             )
             self.assertEqual(Kind.ENDED, ended.kind)
             self.assertFalse(ended.has_gap)
 
     def test_clocks_without_events(self) -> None:
-        self.assertEqual(Times(), Clocks().at(10**15))
-        self.assertEqual(0, Clocks().ran_us(10**15))
-        self.assertFalse(Clocks().has_gap)
+        self.assertEqual(Times(), ServerClocks().at(10**15))
+        self.assertEqual(0, ServerClocks().ran_us(10**15))
+        self.assertFalse(ServerClocks().has_gap)
 
     def test_events_of_one_instant_are_ordered(self) -> None:
         for known, kinds, last in (
@@ -129,7 +129,7 @@ class TestClocks(unittest.TestCase):
             (3, (Kind.ENDED, Kind.EVICTED), Kind.ENDED),
         ):
             for order in itertools.permutations(kinds):
-                clocks = Clocks(LIFE[:known]).applied(
+                clocks = ServerClocks(LIFE[:known]).applied(
                     *(Event(2000, kind) for kind in order)
                 )
                 self.assertEqual(last, clocks.kind, order)
@@ -149,10 +149,11 @@ class TestEvents(unittest.TestCase):
                 else []
             )
         )
-        one, other = Clocks().applied(*events), Clocks().applied(*again)
+        one, other = ServerClocks().applied(
+            *events), ServerClocks().applied(*again)
         self.assertEqual(one, other)
         self.assertEqual(hash(one), hash(other))
-        self.assertEqual(Clocks(events), one)
+        self.assertEqual(ServerClocks(events), one)
         for now_us in (-5, 0, 30, 100):
             self.assertEqual(one.at(now_us), other.at(now_us))
             self.assertEqual(one.ran_us(now_us), other.ran_us(now_us))
@@ -163,7 +164,7 @@ class TestEvents(unittest.TestCase):
     def test_no_time_is_ever_negative_however_clocks_jump(
         self, events: list[Event], jumps: list[int]
     ) -> None:
-        clocks = Clocks()
+        clocks = ServerClocks()
         for event in events:
             clocks = clocks.applied(event)
             for now_us in jumps:
@@ -180,7 +181,7 @@ class TestEvents(unittest.TestCase):
         self, life: tuple[Event, ...], more_us: int
     ) -> None:
         now_us = life[-1].at_us + more_us
-        clocks = Clocks(life)
+        clocks = ServerClocks(life)
         self.assertEqual(
             now_us - clocks.admitted_us, clocks.at(now_us).total_us
         )
@@ -193,7 +194,7 @@ class TestEvents(unittest.TestCase):
     ) -> None:
         count = data.draw(st.integers(0, len(life)))
         lost = data.draw(st.sets(st.integers(0, max(0, count - 1))))
-        clocks = Clocks().applied(
+        clocks = ServerClocks().applied(
             *(event for i, event in enumerate(life)
               if i not in lost or i >= count),
             Event(life[0].at_us, Kind.ALLOCATING),
@@ -201,14 +202,14 @@ class TestEvents(unittest.TestCase):
         until_us = life[count - 1].at_us if count else life[0].at_us
         if data.draw(st.booleans()):
             clocks = clocks.settled(until_us)
-        self.assertEqual(Clocks(life), clocks.repaired(life, until_us))
+        self.assertEqual(ServerClocks(life), clocks.repaired(life, until_us))
 
     def test_most_losses_are_seen(self) -> None:
         unseen = [
             [event.kind.name for event in lost]
             for count in (1, 2)
             for lost in itertools.combinations(LIFE, count)
-            if not Clocks(set(LIFE) - set(lost)).has_gap
+            if not ServerClocks(set(LIFE) - set(lost)).has_gap
         ]
         # What may have been so, or was told twice, nobody can doubt.
         self.assertEqual(
@@ -231,7 +232,7 @@ class TestEvents(unittest.TestCase):
     def test_settling_keeps_the_clocks(
         self, life: tuple[Event, ...], after_us: int
     ) -> None:
-        clocks = Clocks(life)
+        clocks = ServerClocks(life)
         until_us = life[0].at_us + after_us
         settled = clocks.settled(until_us)
         self.assertLessEqual(len(settled.events), len(life))
@@ -243,7 +244,7 @@ class TestEvents(unittest.TestCase):
         self.assertEqual(settled, settled.applied(*life))
 
     def test_settled_history_is_short_and_not_believed_again(self) -> None:
-        clocks = Clocks(LIFE[:6]).settled(1213)
+        clocks = ServerClocks(LIFE[:6]).settled(1213)
         self.assertEqual(LIFE[5:6], clocks.events)
         self.assertEqual(
             clocks, clocks.applied(Event(1200, Kind.RUNNING))

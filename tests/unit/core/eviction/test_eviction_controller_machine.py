@@ -6,8 +6,8 @@ import dataclasses
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_actions
 from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
@@ -340,7 +340,7 @@ class EvictionMachine(machines.Machine):
         for uuid in self.over.stuck if in_time else ():
             server = self.servers[uuid]
             terms = self.victims[uuid].terms
-            assert server.hangs or actions.next_call(
+            assert server.hangs or eviction_actions.next_call(
                 terms.action, terms.allowed, server.vm_state) is None, server
 
     def end_tasks(self):

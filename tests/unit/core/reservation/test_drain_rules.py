@@ -81,8 +81,8 @@ class TestDrain(unittest.TestCase):
 
     def test_budgets(self):
         residents = [make(f'p{number}') for number in range(5)]
-        caps = (model.Cap(frozenset(('p0', 'p1', 'p2')), 1),
-                model.Cap(frozenset(('p2', 'p3')), 1))
+        caps = (model.VictimCap(frozenset(('p0', 'p1', 'p2')), 1),
+                model.VictimCap(frozenset(('p2', 'p3')), 1))
         step = self.decide(*residents, caps=caps)
         self.assertEqual(('p0', 'p3', 'p4'), step.notice)
         # They take turns, so the first of them begin earlier.
@@ -91,7 +91,7 @@ class TestDrain(unittest.TestCase):
         self.assertEqual(300, step.lead_s)
 
     def test_used_up_budgets(self):
-        caps = (model.Cap(frozenset(('p1',)), 0),)
+        caps = (model.VictimCap(frozenset(('p1',)), 0),)
         self.assertEqual((), self.decide(make('p1'), caps=caps).notice)
 
     def test_how_long_a_server_stays(self):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.class_policies import PromiseRule
 from nova_preempt.core.classes.promised_availability import Promises
-from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.scheduling_rules import PromiseRule
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
@@ -38,7 +38,7 @@ def claimant(uuid: str, name: str, ran_s: int, waited_s: int = 0) -> Claimant:
         events += [
             Event(begun_us, Kind.ALLOCATING), Event(begun_us, Kind.RUNNING)
         ]
-    return Claimant(uuid, qos, Clocks(events), {"VCPU": 1})
+    return Claimant(uuid, qos, ServerClocks(events), {"VCPU": 1})
 
 
 class World(world.World):
@@ -160,11 +160,12 @@ class TestClasses(unittest.TestCase):
         """It is spared for classes, and the most expensive for others."""
         gap = claimant("s", "silver", 5000)
         gap = dataclasses.replace(
-            gap, clocks=Clocks((Event(NOW_US, Kind.RUNNING),))
+            gap, clocks=ServerClocks((Event(NOW_US, Kind.RUNNING),))
         )
         known = Promises(
             CLASSES,
-            {"s": gap, "empty": dataclasses.replace(gap, clocks=Clocks())},
+            {"s": gap,
+             "empty": dataclasses.replace(gap, clocks=ServerClocks())},
             NOW_US,
         )
         claim = known.claim(claimant("new", "gold", 0, 60))
@@ -201,7 +202,7 @@ class TestClasses(unittest.TestCase):
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[World, list[class_dispatch.RoundHost]]:
+def worlds(draw: st.DrawFn) -> tuple[World, list[class_dispatch.PassHost]]:
     """Draw full hosts of servers that all stand differently."""
     found = World()
     ran_s = iter(draw(st.permutations(range(20, 6000, 97))))
@@ -222,7 +223,7 @@ def worlds(draw: st.DrawFn) -> tuple[World, list[class_dispatch.RoundHost]]:
             name, size, uuid=name,
             spots={each.uuid: (0, world.amounts(1)) for each in there},
         )
-        hosts.append(class_dispatch.RoundHost(name, size, tuple(there)))
+        hosts.append(class_dispatch.PassHost(name, size, tuple(there)))
         found.promise(*there)
     return found, hosts
 
@@ -235,7 +236,7 @@ class TestLaws(unittest.TestCase):
     )
     def test_a_scheduler_decides_as_a_pass_does(
         self,
-        drawn: tuple[World, list[class_dispatch.RoundHost]],
+        drawn: tuple[World, list[class_dispatch.PassHost]],
         name: str,
         waited_s: int,
         vcpus: int,
@@ -245,7 +246,7 @@ class TestLaws(unittest.TestCase):
         assert qos is not None
         one = Claimant(
             "new", qos,
-            Clocks((Event(NOW_US - waited_s * SECOND, Kind.QUEUED),)),
+            ServerClocks((Event(NOW_US - waited_s * SECOND, Kind.QUEUED),)),
             world.amounts(vcpus),
         )
         by_pass = [

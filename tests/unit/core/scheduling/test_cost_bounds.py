@@ -99,7 +99,7 @@ class Cloud(memory_cloud.MemoryCloud):
         for uuid, server in spots if name else ():
             ran_us = microseconds(server.launched_at)
             self.claimants = {**self.claimants, uuid: class_dispatch.Claimant(
-                uuid, CLASSES.find(name), server_clocks.Clocks((
+                uuid, CLASSES.find(name), server_clocks.ServerClocks((
                     server_clocks.Event(ran_us - waited_s * SECOND,
                                         server_clocks.Kind.QUEUED),
                     server_clocks.Event(ran_us, server_clocks.Kind.ALLOCATING),
@@ -130,7 +130,7 @@ class Cloud(memory_cloud.MemoryCloud):
         return preemption_policy.Rank(True, self.promises(
             ).claim(class_dispatch.Claimant(
                 'new', CLASSES.find(name),
-                server_clocks.Clocks((server_clocks.Event(
+                server_clocks.ServerClocks((server_clocks.Event(
                     now_us - waited_s * SECOND, server_clocks.Kind.QUEUED),)),
                     {})))
 

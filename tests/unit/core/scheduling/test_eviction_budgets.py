@@ -3,7 +3,7 @@
 
 import unittest
 
-from nova_preempt.core.model import Cap
+from nova_preempt.core.model import VictimCap
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from tests.unit.core.scheduling.world import server
 
@@ -17,7 +17,8 @@ class TestBudgets(unittest.TestCase):
         found = Budgets(2, 0, {'x': 'p', 'y': 'q'}, {})
         self.assertTrue(found.allows(server('a1')))
         self.assertEqual(
-            [Cap(frozenset({'a1', 'alone'}), 1), Cap(frozenset({'z'}), 1)],
+            [VictimCap(frozenset({'a1', 'alone'}), 1),
+             VictimCap(frozenset({'z'}), 1)],
             found.caps([server('a1'), server('alone'),
                         server('z', project_id='q')]))
         found = Budgets(2, 0, {'x': 'p', 'z': 'p'}, {})
@@ -32,7 +33,7 @@ class TestBudgets(unittest.TestCase):
         self.assertTrue(found.allows(server('b1')))
         self.assertTrue(found.allows(server('alone')))
         self.assertEqual(
-            [Cap(frozenset({'b1', 'b2'}), 1)],
+            [VictimCap(frozenset({'b1', 'b2'}), 1)],
             found.caps([server('b1'), server('b2'), server('alone')]))
 
     def test_exceeded(self):

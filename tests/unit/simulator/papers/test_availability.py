@@ -7,7 +7,7 @@ import functools
 import statistics
 import unittest
 
-from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers.availability import VALIDATION_1
@@ -15,7 +15,7 @@ from nova_preempt.simulator.papers.availability import VALIDATION_2
 from nova_preempt.simulator.papers.availability import Arrival
 
 #: As the text chooses victims.
-REPRIEVE = functools.partial(class_policies.PromiseRule, exact=False)
+REPRIEVE = functools.partial(scheduling_rules.PromiseRule, exact=False)
 
 
 def run(counts, seed=0, **kwargs):
@@ -121,7 +121,7 @@ class TestRun(unittest.TestCase):
         classes = availability.published_classes()
         return availability.run(
             availability.Experiment(
-                classes, class_policies.PromiseRule(classes),
+                classes, scheduling_rules.PromiseRule(classes),
                 {'h': {'VCPU': slots}},
                 [Arrival(at_s * SECOND, f'{number}', name, {'VCPU': 1},
                          life_s and life_s * SECOND)

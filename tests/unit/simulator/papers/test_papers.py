@@ -9,7 +9,7 @@ import types
 import unittest
 
 from nova_preempt.core import capacity
-from nova_preempt.core.classes.core_allocation import Service
+from nova_preempt.core.classes.core_allocation import ServiceLevel
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
@@ -136,8 +136,9 @@ class TestSla(unittest.TestCase):
 
     def test_copies(self):
         started = sla.simulate(sla.RUNS[0], 1, 1)
-        self.assertEqual({(Service.PREMIUM, 4), (Service.ADVANCED, 3),
-                          (Service.BEST_EFFORT, 2)},
+        self.assertEqual({(ServiceLevel.PREMIUM, 4),
+                          (ServiceLevel.ADVANCED, 3),
+                          (ServiceLevel.BEST_EFFORT, 2)},
                          {(one.service, one.hosts) for one in started})
 
 

@@ -12,8 +12,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.backlog.backlog_model import SlaPriorities
-from nova_preempt.core.classes.core_allocation import Category
-from nova_preempt.core.classes.core_allocation import Service
+from nova_preempt.core.classes.core_allocation import HostReputation
+from nova_preempt.core.classes.core_allocation import ServiceLevel
 from nova_preempt.simulator.papers import sla
 from tests.unit.core.support import LAW
 
@@ -32,7 +32,7 @@ def request(
 
 
 def high(uuid: str, idle_cores: int, cores: int = 9) -> sla.Host:
-    return sla.Host(uuid, Category.HIGH, cores, idle_cores)
+    return sla.Host(uuid, HostReputation.HIGH, cores, idle_cores)
 
 
 def take(hosts: list[sla.Host],
@@ -116,7 +116,7 @@ class TestRunOnce(unittest.TestCase):
     def test_000_g_the_next_is_tried_where_the_first_does_not_fit(
         self,
     ) -> None:
-        hosts = [high("a", 3), sla.Host("low", Category.LOW, 9, 9)]
+        hosts = [high("a", 3), sla.Host("low", HostReputation.LOW, 9, 9)]
         queue = [
             request("first", time=3, cores=2),
             request("second", time=1, cores=1),
@@ -130,7 +130,7 @@ class TestRunOnce(unittest.TestCase):
     def test_each_goes_to_hosts_of_its_category(self) -> None:
         hosts = [
             sla.Host(category.value, category, 9, 9)
-            for category in Category
+            for category in HostReputation
         ]
         for reputation, expected in ((1, "low"), (2, "average"), (3, "high")):
             start = sla.choose(
@@ -140,7 +140,7 @@ class TestRunOnce(unittest.TestCase):
             self.assertEqual((expected,), start.hosts)
 
     def test_cores_are_shared_within_a_category(self) -> None:
-        hosts = [high("a", 9), sla.Host("low", Category.LOW, 9, 9)]
+        hosts = [high("a", 9), sla.Host("low", HostReputation.LOW, 9, 9)]
         queue = [
             request("r", time=3, cores=3),
             *(request(f"{n}", reputation=1) for n in range(9)),
@@ -161,7 +161,7 @@ class TestPublishedSetting(unittest.TestCase):
         hosts = [
             sla.Host(f"{number:02}", category, 32, 32)
             for number, category in enumerate(
-                [category for category in Category for _ in range(5)]
+                [category for category in HostReputation for _ in range(5)]
             )
         ]
         queue = [
@@ -172,7 +172,7 @@ class TestPublishedSetting(unittest.TestCase):
                            strict=True))
         running: list[tuple[fractions.Fraction, sla.Start]] = []
         now = fractions.Fraction(0)
-        got: dict[int, list[int]] = {service: [] for service in Service}
+        got: dict[int, list[int]] = {service: [] for service in ServiceLevel}
         while queue:
             start = sla.choose(queue, hosts)
             if start is None:
@@ -194,13 +194,14 @@ class TestPublishedSetting(unittest.TestCase):
         for mix in ((30, 30, 30), (67, 13, 10)):
             services = [
                 service
-                for service, count in zip(Service, mix, strict=True)
+                for service, count in zip(ServiceLevel, mix, strict=True)
                 for _ in range(count)
             ]
             chance.shuffle(services)
             got = self.run_all(list(map(int, services)))
-            self.assertEqual(list(mix), [len(got[each]) for each in Service])
-            means = [statistics.mean(got[each]) for each in Service]
+            self.assertEqual(list(mix),
+                             [len(got[each]) for each in ServiceLevel])
+            means = [statistics.mean(got[each]) for each in ServiceLevel]
             self.assertEqual(sorted(set(means)), means)
 
 

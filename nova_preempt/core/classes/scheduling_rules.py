@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from nova_preempt.core import victims as searches
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import victim_harm
-from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.model import Candidate, Resources
 
@@ -66,7 +66,7 @@ class PromiseRule:
     the same cost; else the published choice, see victim_harm.py.
     """
 
-    classes: Classes
+    classes: QosClasses
     exact: bool = True
 
     def price(self, standing: Standing) -> int:

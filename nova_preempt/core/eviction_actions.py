@@ -14,7 +14,7 @@ from nova_preempt.core.model import Resources, Server
 from nova_preempt.core.notice_period import NoticeRule
 
 
-class ClassTerms(Protocol):
+class ClassEvictionTerms(Protocol):
     """The fields that of_class() reads and sets: of a Server, or terms."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -29,7 +29,7 @@ class ClassTerms(Protocol):
     def restore(self) -> bool: ...
 
 
-TermsT = TypeVar("TermsT", bound=ClassTerms)
+TermsT = TypeVar("TermsT", bound=ClassEvictionTerms)
 
 DELETE = "delete"
 SHELVE = "shelve"
@@ -88,7 +88,7 @@ def of_class(server: TermsT, name: str) -> TermsT:
     return server
 
 
-def why_kept(server: ClassTerms, action: str) -> str:
+def why_kept(server: ClassEvictionTerms, action: str) -> str:
     """Return why a server must not end by an action, "" if it may.
 
     The operator may have removed shelve from the list after the class promised
@@ -159,7 +159,7 @@ def leaving(action: str, vm_state: str) -> str:
     return DELETE if shelved is None else SHELVE
 
 
-def vacating(server: ClassTerms, action: str, vm_state: str) -> str:
+def vacating(server: ClassEvictionTerms, action: str, vm_state: str) -> str:
     """Return the action that moves a server off a host that must be empty.
 
     A server that is promised to return is shelved even if the operator does
@@ -170,7 +170,7 @@ def vacating(server: ClassTerms, action: str, vm_state: str) -> str:
     return leaving(SHELVE if why_kept(server, action) else action, vm_state)
 
 
-def why_stays(server: ClassTerms, action: str, vm_state: str) -> str:
+def why_stays(server: ClassEvictionTerms, action: str, vm_state: str) -> str:
     """Return why a server must not be moved off its host, "" if it may.
 
     In a state in which it cannot be shelved it would be deleted.
