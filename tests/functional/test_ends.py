@@ -310,7 +310,8 @@ class TestNotice(EndsTestCase):
                    if server['id'] not in victims | {first})
         self.api.delete_server(second)
         self.wait_for(lambda: (
-            'stay: the server was deleted while its victims had their notice'
+            'evicts no victims: the server was deleted while its victims '
+            'had their notice'
             in self.stdlog.logger.output), 'one to be left alone')
         jump(100)
         self.wait(first)

@@ -23,7 +23,7 @@ class TestServe(testtools.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         self.assertIsNone(metrics.serve(server.server_port, '127.0.0.1'))
-        self.assertIn('No metrics of this process', logger.output)
+        self.assertIn('This process serves no metrics', logger.output)
         url = f'http://127.0.0.1:{server.server_port}/metrics'
         with urllib.request.urlopen(url) as answer:
             self.assertIn(b'nova_preempt_refusals_total', answer.read())

@@ -391,7 +391,7 @@ class TestRepair(roll_back.RollBackTestCase):
         self.nova.put('a', task_state='migrating')
         self.roll_back()
         for _ in range(2):
-            self.assertNotIn('was left', self.repair())
+            self.assertNotIn('rolling it back', self.repair())
             self.assertEqual(
                 'test; not yet: server a is still being moved (migrating)',
                 self.decisions.decision.reason)
