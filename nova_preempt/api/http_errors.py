@@ -88,8 +88,8 @@ def middleware(request, app):
         LOG.exception('The database cannot be read.')
         return response(503, 'The database cannot be read.')
     except Exception:
-        LOG.exception('The API request %s %s failed.', request.method,
-                      request.path_qs)
+        LOG.exception('The API request %s %r failed.', request.method,
+                      request.environ.get('PATH_INFO'))
         return response(500, 'An unexpected error occurred; its cause is in '
                              'the log of nova-preempt-api.')
     if answer.status_int >= 400 and answer.content_type != JSON:

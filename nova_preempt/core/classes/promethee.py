@@ -64,15 +64,18 @@ def ageing(
     """Return a criterion of waiting times, in seconds, against starvation.
 
     A request that has waited for ``patience_s`` longer than another is ahead
-    of it, whatever the other criteria say, unless the other has itself waited
-    for ``patience_s`` longer than the newest. So where requests usually wait
-    for less, a request is overtaken only by requests that came up to
-    ``patience_s`` after it, which are finite in number.
+    of it, whatever the other criteria say. Two cases are exempt: some request
+    has waited for ``patience_s`` longer than both, or the other has itself
+    waited for ``patience_s`` longer than the newest. So where requests usually
+    wait for less, the oldest is overtaken only by requests that came up to
+    ``patience_s`` after it, which are finite in number; then the next is the
+    oldest.
 
     Waiting times count in proportion up to twice the patience: in each of the
     n comparisons the one that waits longer gains half of the weight on the
     other, and may lose at most all of the other weights twice. Hence four
-    times these weights, and one more.
+    times these weights, and one more. In the exempt cases both win, or both
+    lose, a comparison in full, and the longer wait gains nothing there.
 
     The "usual" preference function would not do, whatever its weight: in a
     long queue it tells the longest waits from each other by a single

@@ -12,6 +12,7 @@ import webob
 
 from nova_preempt import exceptions
 from nova_preempt.api import application_factory
+from nova_preempt.api import http_errors
 from nova_preempt.api import middleware_pipeline
 from nova_preempt.conf import energy
 from nova_preempt.db import connection
@@ -80,6 +81,17 @@ class TestErrors(base.ApiTestCase):
                      '/%ff', '/v1//preemptions', '/v1/%00', '/v1%0A',
                      '/v1/preemptions/%0A', '/v1/preemptions%0A'):
             self.get(path, code=404)
+
+    def test_a_url_in_another_encoding_is_refused(self):
+        for url, code in (('/v1/%ff', 404), ('/v1/preemptions/%ff', 404),
+                          ('/v1/preemptions?limit=%ff', 400),
+                          ('/v1/preemptions?%ff=1', 400)):
+            self.get(url, code=code)
+
+    def test_a_fault_on_a_path_in_another_encoding_is_an_error(self):
+        app = http_errors.middleware(mock.Mock(side_effect=KeyError))
+        answer = webob.Request.blank('/%ff').get_response(app)
+        self.assertEqual(500, answer.status_int)
 
     def test_method(self):
         for path, method, allowed in (

@@ -305,11 +305,13 @@ class TestAgeing(unittest.TestCase):
             rows, (*SLA, promethee.ageing(SLA, patience_s))
         )
         newest = min(row[-1] for row in rows)
+        oldest = max(row[-1] for row in rows)
         for one, score in zip(rows, found, strict=True):
             for other, others in zip(rows, found, strict=True):
                 if (
                     one[-1] >= other[-1] + patience_s
                     and other[-1] <= newest + patience_s
+                    and one[-1] >= oldest - patience_s
                 ):
                     self.assertGreater(score, others, (one, other))
 
