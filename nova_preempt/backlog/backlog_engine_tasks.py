@@ -32,7 +32,6 @@ from nova_preempt.reservation import reservation_purge
 class BacklogEndpoint:
     """RPC endpoint of the backlog, see rpc.EngineClient; in every engine.
 
-
     :param backlog: a BacklogEngineTasks
     """
 

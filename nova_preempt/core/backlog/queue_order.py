@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of the queue: first in first out, and fair share.
+"""The interface of queue orders, their options, and first in first out.
 
 An order is a plugin of the group ``nova_preempt.order``. All numbers are
 exact, so the same requests come in the same order wherever it is asked for.

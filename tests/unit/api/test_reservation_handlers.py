@@ -120,7 +120,7 @@ class TestCreate(ReservationTestCase):
         for _number in range(2):
             self.delete(f'{PATH}/{self.create()["id"]}')
         self.assertIn('max_created_per_day would be exceeded: 2 allowed, 2 '
-                      'used, 1 asked for', self.create(code=403))
+                      'used, 1 requested', self.create(code=403))
         self.create(token='u:q')
 
     def test_members_are_not_told_of_others(self):
@@ -271,11 +271,11 @@ class TestRefusals(ReservationTestCase):
 
     def test_limits(self):
         for name, value, message, values in (
-                ('max_hosts', 1, '1 allowed, 0 used, 2 asked', {
+                ('max_hosts', 1, '1 allowed, 0 used, 2 requested', {
                     'quantity': 2}),
-                ('max_duration_s', 60, '60 allowed, 0 used, 3600 asked', {}),
+                ('max_duration_s', 60, '60 allowed, 0 used, 3600 ', {}),
                 ('max_advance_s', 60, '60 allowed, 0 used', {}),
-                ('max_reservations', 0, '0 allowed, 0 used, 1 asked', {})):
+                ('max_reservations', 0, '0 allowed, 0 used, 1 requested', {})):
             reservable_hosts.set_limits(self.db, 'p', {name: value})
             refusal = self.create(code=403, **values)
             self.assertIn(name, refusal)

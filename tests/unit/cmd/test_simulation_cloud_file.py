@@ -119,7 +119,7 @@ restore_at_once = 5
         code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
                                  '--policy', path)
         self.assertEqual(1, code)
-        self.assertIn("[preemption]headroom: 'VCPU': headroom is", err)
+        self.assertIn("[preemption]headroom: 'VCPU' must be", err)
 
     def test_nova_conf_of_this_machine_does_not_count(self):
         with mock.patch.dict(os.environ, {'HOME': str(self.directory)}):

@@ -88,7 +88,7 @@ class TestChecks(testtools.TestCase):
 
     def test_classes(self):
         self.set(enabled=True, group='classes')
-        self.assert_found('Options', 'FAILURE', 'qos_class: there are 0 cl')
+        self.assert_found('Options', 'FAILURE', 'qos_class: 0 classes')
         silver = {'name': 'silver', 'importance': '1', 'availability': '0.9'}
         self.set(qos_class=[silver], group='classes')
         self.assertEqual({}, self.results())

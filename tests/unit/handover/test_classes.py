@@ -54,7 +54,7 @@ class TestLoad(unittest.TestCase):
 
     def test_options_that_make_no_sense(self):
         for line, text in (
-                ('', r'^\[classes\]qos_class: there are 0 classes'),
+                ('', r'^\[classes\]qos_class: 0 classes are defined'),
                 ('qos_class = gold', 'qos_class'),
                 ('qos_class = name:gold,importance:1,availability:2',
                  r'^\[classes\]qos_class: availability of class gold is 2')):
