@@ -210,7 +210,7 @@ class TestHeadroom(EngineTestCase):
         self.wait_consistent()
 
 
-class TestJanitor(EngineTestCase):
+class TestAllocationRepair(EngineTestCase):
 
     def clean(self, times=2):
         for _ in range(times):

@@ -238,7 +238,7 @@ class TestReservations(test_decisions.TestSQLite):
     def test_no_other_host_once_it_is_over(self):
         self.grant('r1')
         self.now += HOUR
-        with self.assertRaisesRegex(exceptions.WrongState, 'at its end'):
+        with self.assertRaisesRegex(exceptions.WrongState, 'ends now'):
             self.mine.replace_host('r1', 'h1', 'h2')
         self.mine.update('r1', status=reservation_model.ENDED)
         with self.assertRaisesRegex(exceptions.WrongState, 'is ended'):

@@ -167,7 +167,7 @@ class TestEngine(testtools.TestCase):
     def test_the_audit_is_the_last_task_of_a_round(self):
         """It may wait a minute for a cell that hangs."""
         name, _work, _pause_s = self.make(mock.Mock()).rounds.tasks[-1]
-        self.assertEqual('Janitor.clean', name)
+        self.assertEqual('AllocationRepair.clean', name)
 
     def test_an_engine_that_stops_resigns(self):
         leadership = mock.Mock()
