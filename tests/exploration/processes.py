@@ -295,7 +295,7 @@ class Api(_Process):
     def begin(self):
         self.intake = request_intake.RequestIntake(
             CONF, database(), keystone_trusts.Trusts(CONF),
-            nova_as_user.UserLookup(CONF))
+            nova_as_user.ResourceLookup(CONF))
         self.schedule = reservation_schedule.Schedule(
             CONF, database(), rpc.EngineClient(rpc.get_transport(CONF)))
 
