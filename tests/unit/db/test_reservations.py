@@ -195,7 +195,7 @@ class TestReservations(test_decisions.TestSQLite):
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '1 of 1 hosts are not free'):
             self.mine.replace_host('r1', 'h2', 'h3')
-        with self.assertRaisesRegex(exceptions.WrongState, 'h3 is no host'):
+        with self.assertRaisesRegex(exceptions.WrongState, 'the host h3'):
             self.mine.replace_host('r1', 'h3', 'h4')
         self.assertEqual(('h1', 'h2'), self.mine.get('r1').held)
         found = self.mine.replace_host('r1', 'h2', 'h4', 'it is down')

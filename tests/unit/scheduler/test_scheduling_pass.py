@@ -98,7 +98,7 @@ class TestClaim(unittest.TestCase):
         """The host is left out; others may be tried now, and anew."""
         with self.assertLogs('nova_preempt.scheduler', 'WARNING') as logs:
             self.assertFalse(self.claim(placement_api.PlacementError('500')))
-        self.assertIn('host h', logs.output[0])
+        self.assertIn('Host h ', logs.output[0])
         self.assertEqual((0, 1), (self.races, self.cycle.made.conflicts))
         (host, exc), _ = self.decision.leave.call_args
         self.assertEqual(('uuid', '500', 60), (host, str(exc), exc.after_s))
