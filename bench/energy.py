@@ -21,7 +21,7 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt.db import energy_store
-from nova_preempt.scheduler.weights import kw_ranking
+from nova_preempt.scheduler.weights import efficiency_weigher
 
 TARGET = 0.02
 
@@ -33,7 +33,7 @@ class Weighing(contextlib.AbstractContextManager):
         self._manager = scheduler.host_manager
         self._weigher, = (
             weigher for weigher in self._manager.weighers
-            if isinstance(weigher, kw_ranking.KWRankingWeigher))
+            if isinstance(weigher, efficiency_weigher.KWRankingWeigher))
         self._noted = None
 
     def learn(self, database, hosts):

@@ -115,7 +115,7 @@ def _load_conf(files):
 def _measure(args, conf):
     source = None
     if conf[energy.GROUP].sources:
-        source = power_readings.Readings(conf)
+        source = power_readings.PowerReader(conf)
     if args.hpl:
         workload = host_benchmark.Hpl(shlex.split(args.hpl),
                                       args.hpl_directory)

@@ -35,8 +35,8 @@ from nova_preempt.conf import option_checks
 from nova_preempt.engine import service
 from nova_preempt.engine import standalone_evictions
 from nova_preempt.handover import service_context
-from nova_preempt.power import power_service
-from nova_preempt.reservation import reservation_service
+from nova_preempt.power import power_engine_tasks
+from nova_preempt.reservation import reservation_engine_tasks
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -74,15 +74,15 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
     process.start()
     options = conf[engine_tasks.GROUP]
     leadership = service.Leadership(process.db, process.owner)
-    power = power_service.PowerService(conf, process, clients, driver,
+    power = power_engine_tasks.PowerEngineTasks(conf, process, clients, driver,
                                 leadership.holds, monotonic)
     qos = found.qos
-    inventory = reservation_service.make_inventory(
+    inventory = reservation_engine_tasks.make_inventory(
         conf, process, clients, found.known.servers,
         efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
         found, options, inventory, leadership,
-        lambda ends: reservation_service.ReservationService(
+        lambda ends: reservation_engine_tasks.ReservationEngineTasks(
             conf, process, clients, found.known, ends, inventory, sight),
         power, backlog_engine_tasks.BacklogEngineTasks(
             conf, process, found.known, inventory, trusts,
@@ -100,7 +100,7 @@ def make_server(conf, engine):
                          server=conf.host),
         [standalone_evictions.EvictionEndpoint(engine.parts.known.servers,
                                                engine.evictions),
-         reservation_service.HostInventoryEndpoint(engine.inventory),
+         reservation_engine_tasks.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
@@ -141,7 +141,7 @@ def main():
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(
-            reservation_service.why_unreachable,
+            reservation_engine_tasks.why_unreachable,
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)

@@ -50,7 +50,7 @@ def _power(conf):
             driver.Drivers(conf)
             energy_policy.load_forecast(options)
         if options.enabled or options.sources:
-            power_readings.Readings(conf)
+            power_readings.PowerReader(conf)
     except power_errors.HostsFileError as exc:
         raise exceptions.InvalidConfiguration(
             f'[energy]hosts_file: {exc}') from None

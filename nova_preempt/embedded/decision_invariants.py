@@ -14,7 +14,7 @@ def broken(needed, outcome, before, after):
     """Return the violated invariants of an outcome, as sentences.
 
     :param needed: {resource class: amount} of the request
-    :param outcome: a scenario_player.Outcome
+    :param outcome: a scenario_player.RequestOutcome
     :param before: the scenario_player.HostStates before the request
     :param after: the HostStates after it
     """

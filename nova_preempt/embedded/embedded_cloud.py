@@ -99,7 +99,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self._install_scheduler()
         self._install_driver()
         speedups.freeze()
-        self.useFixture(speedups.IdleThreads())
+        self.useFixture(speedups.BlockingThreadPools())
         self.useFixture(speedups.Databases())
         self.useFixture(speedups.Messages())
         self.useFixture(nova_fixtures.ConcurrentCells())

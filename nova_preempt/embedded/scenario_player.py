@@ -62,7 +62,7 @@ class HostState:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choice:
+class CandidateHost:
     """A candidate host of a request, and the victims there."""
 
     host: str
@@ -71,12 +71,12 @@ class Choice:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class RequestOutcome:
     """Outcome of a request: chosen is None if no host was found."""
 
     request: object
-    chosen: Choice | None
-    considered: tuple[Choice, ...]
+    chosen: CandidateHost | None
+    considered: tuple[CandidateHost, ...]
 
     @property
     def name(self):
@@ -203,12 +203,12 @@ class ScenarioPlayer:
         if request.preemptible:
             # Nova alone schedules such a request, without a report.
             needed = self._scenario.needed(request)
-            considered = [Choice(host.name, (), 0) for host in hosts
+            considered = [CandidateHost(host.name, (), 0) for host in hosts
                           if host.has_room(needed)]
-        return Outcome(request, chosen, tuple(sorted(
+        return RequestOutcome(request, chosen, tuple(sorted(
             considered, key=lambda choice: (
                 bool(choice.victims), choice.cost_us, choice.host))))
 
     def _choice(self, host, victims, cost_us):
-        return Choice(host, tuple(sorted(
+        return CandidateHost(host, tuple(sorted(
             self._known[uuid].name for uuid in victims)), cost_us)

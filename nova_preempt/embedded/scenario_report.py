@@ -40,7 +40,7 @@ def request(scenario, item):
 def outcome(scenario, result, states):
     """Return the outcome of a request and its reason, as lines.
 
-    :param result: a scenario_player.Outcome
+    :param result: a scenario_player.RequestOutcome
     :param states: the scenario_player.HostStates before
     """
     considered = {choice.host: choice for choice in result.considered}
@@ -53,7 +53,7 @@ def outcome(scenario, result, states):
 
 
 def as_json(outcomes):
-    """Return the JSON document of [scenario_player.Outcome]."""
+    """Return the JSON document of [scenario_player.RequestOutcome]."""
     return {'requests': [{
         'name': result.request.name,
         'outcome': result.name,

@@ -85,7 +85,7 @@ def _skip_the_disk(connection, _record):
     connection.execute('PRAGMA synchronous = OFF')
 
 
-class IdleThreads(fixtures.Fixture):
+class BlockingThreadPools(fixtures.Fixture):
     """Idle threads block until there is work, or until their pool ends.
 
     Nova's tests have each look a hundred times a second whether it may go,

@@ -86,8 +86,8 @@ class Engine:
     :param make_lifecycle: given the
         nova_preempt.engine.standalone_evictions.Evictions of this engine,
         returns a
-        nova_preempt.reservation.reservation_service.ReservationService
-    :param power: a nova_preempt.power.power_service.PowerService
+        nova_preempt.reservation.reservation_engine_tasks.ReservationEngineTasks
+    :param power: a nova_preempt.power.power_engine_tasks.PowerEngineTasks
     :param backlog: a
         nova_preempt.backlog.backlog_engine_tasks.BacklogEngineTasks
     :param works: [(name, function)] of further tasks, see periodic_tasks

@@ -20,7 +20,7 @@ class EnergySampler:
 
     :param database: a db.Database
     :param hosts: a compute_hosts.ComputeHosts
-    :param readings: a power_readings.Readings
+    :param readings: a power_readings.PowerReader
     :param idle_watts: returns {host: watts} that an idle host draws, where
         known
     :param get_cells: returns {uuid: CellMapping} to look for servers in

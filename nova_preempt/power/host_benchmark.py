@@ -143,7 +143,7 @@ class PowerMeter:
 
     Only readings dated within the block count, each once.
 
-    :param source: a nova_preempt.power.power_readings.Readings
+    :param source: a nova_preempt.power.power_readings.PowerReader
     :param settle_s: readings of the first settle_s seconds do not count
     """
 
@@ -213,8 +213,8 @@ def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
     """Measure a host and return its Figures.
 
     :param workload: Blas or Hpl
-    :param source: a nova_preempt.power.power_readings.Readings, None without
-        a source
+    :param source: a nova_preempt.power.power_readings.PowerReader, None
+        without a source
     :param idle_s: how long the idle host is read before
     :param interval_s: between two readings
     :param settle_s: how long a meter takes to show the load

@@ -102,7 +102,7 @@ def _find_fault_of_watts(watts):
     return None
 
 
-class Readings:
+class PowerReader:
     """Reads the sources of [energy]sources, one after the other.
 
     A source is asked for the hosts that the sources before it lack. A source

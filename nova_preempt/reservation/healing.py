@@ -27,7 +27,7 @@ class Healing:
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param events: a
-        reservation_service.ReservationNotifications
+        reservation_engine_tasks.ReservationNotifications
     :param options: [reservation] of the configuration
     :param ranking: a core.reservation.calendar.Ranking
     :param clock: returns now, naive and in UTC

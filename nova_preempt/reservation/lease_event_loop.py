@@ -27,7 +27,7 @@ class LeaseEventLoop:
     :param database: a nova_preempt.db.Database
     :param reservations: a nova_preempt.db.reservations.Reservations of it
     :param events: a
-        reservation_service.ReservationNotifications
+        reservation_engine_tasks.ReservationNotifications
     :param clock: returns now, naive and in UTC
     :param is_enabled: returns whether reservations may start
     """

@@ -25,7 +25,7 @@ class LeftoverServers:
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param events: a
-        reservation_service.ReservationNotifications
+        reservation_engine_tasks.ReservationNotifications
     :param clock: returns now, naive and in UTC
     """
 

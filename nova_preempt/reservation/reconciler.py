@@ -16,7 +16,7 @@ from nova_preempt import metrics
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.reservation import reservation_reader
+from nova_preempt.reservation import reservation_observer
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Reconciler:
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
-    :param keeper: a reservation_executor.ReservationExecutor
+    :param keeper: a drain_executor.DrainExecutor
     :param migration: a nova_preempt.reservation.migration.Migration
     :param healing: a nova_preempt.reservation.healing.Healing
     :param cleanup: a nova_preempt.reservation.leftover_servers.LeftoverServers
@@ -107,7 +107,7 @@ class Reconciler:
             return work(reservation, hosts, running)
         except (exceptions.ReservationNotFound, exceptions.WrongState) as exc:
             LOG.debug('Meanwhile: %s', exc)
-        except reservation_reader.AWAY as exc:
+        except reservation_observer.AWAY as exc:
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
         except (db_exc.DBError, exceptions.Paused):

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.backlog import boot_secret
-from nova_preempt.scheduler import chosen_hosts
+from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import host_states as states
 
 LOG = logging.getLogger(__name__)
@@ -59,9 +59,9 @@ class BatchClaim:
     # -- where Nova asks Placement for candidates ------------------------
 
     def offer(self, offered, ask, resources, find_providers):
-        """Return allocation candidates; see chosen_hosts.add()."""
-        offered = chosen_hosts.add(offered, self._named, ask, resources,
-                                   find_providers)
+        """Return allocation candidates; see engine_chosen_hosts.add()."""
+        offered = engine_chosen_hosts.add(offered, self._named, ask, resources,
+                                          find_providers)
         self._wanted = resources.merged_resources()
         # Nova may query twice, with different resources.
         self._summaries = {**self._summaries, **(offered[1] or {})}

@@ -37,7 +37,7 @@ from nova_preempt.handover import handover
 from nova_preempt.handover import service_context
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import batch_claim
-from nova_preempt.scheduler import chosen_hosts
+from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import host_states as states
 from nova_preempt.scheduler import multi_create_decision
@@ -48,7 +48,7 @@ from nova_preempt.scheduler import scheduler_context
 from nova_preempt.scheduler import scheduler_endpoint
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
-from nova_preempt.scheduler.weights import kw_ranking
+from nova_preempt.scheduler.weights import efficiency_weigher
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
@@ -140,7 +140,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
-            if isinstance(weigher, kw_ranking.KWRankingWeigher):
+            if isinstance(weigher, efficiency_weigher.KWRankingWeigher):
                 weigher.start()
         metrics.serve(CONF.preemption.metrics_port,
                       CONF.preemption.metrics_address)
@@ -197,8 +197,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _batch_claim(self, asked):
         """Return the BatchClaim of hosts chosen together, or None."""
-        hosts = chosen_hosts.find(self.preemption.process.db, asked,
-                                  self.clock().replace(tzinfo=None))
+        hosts = engine_chosen_hosts.find(self.preemption.process.db, asked,
+                                         self.clock().replace(tzinfo=None))
         choose = self.multi_create if hosts is None else lambda *_: hosts
         if choose is None or (hosts is None and len(asked.server_uuids) == 1):
             return None

@@ -47,7 +47,7 @@ _TERMS = client_allowance.RateLimit(at_once_s=30, share=0.1, most_running=2)
 _LONGEST_S = 20
 
 
-class QueryLimits:
+class QueryTimeLimits:
     """Limits the scheduler's time that queries of a project take.
 
     The time is measured in the scheduler, so that the limit holds however many
@@ -161,7 +161,7 @@ class QueryEndpoint:
     def __init__(self, manager):
         self._manager = manager
         self._profiles = DeviceProfiles(CONF)
-        self._limits = QueryLimits()
+        self._limits = QueryTimeLimits()
 
     @property
     def _preemption(self):
@@ -273,7 +273,7 @@ class QueryEndpoint:
         """Return {zone: (number of preemptible servers, of normal ones)}.
 
         :param zone: the only one that matters, None for any
-        :param in_time: see QueryLimits.query()
+        :param in_time: see QueryTimeLimits.query()
         :param sought: sets of classes of which room was looked for
         """
         try:

@@ -22,8 +22,8 @@ from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import reservation_engine_tasks
 from nova_preempt.reservation import reservation_schedule
-from nova_preempt.reservation import reservation_service
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration import machines
@@ -324,6 +324,6 @@ class Engine(_Process):
 
     def endpoints(self):
         """Return what serves RPC."""
-        return (reservation_service.HostInventoryEndpoint(
+        return (reservation_engine_tasks.HostInventoryEndpoint(
             self.engine.inventory), *self.engine.power.endpoints,
             *self.engine.backlog.endpoints)

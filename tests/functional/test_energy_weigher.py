@@ -12,7 +12,7 @@ from nova.conf import CONF
 from nova.scheduler import manager as nova_manager
 
 from nova_preempt.db import energy_store
-from nova_preempt.scheduler.weights import kw_ranking
+from nova_preempt.scheduler.weights import efficiency_weigher
 from tests.functional import base
 
 HOSTS = ('host1', 'host2', 'host3', 'host4')
@@ -41,9 +41,9 @@ class WeigherTestCase(base.PreemptionTestCase):
 
     @property
     def figures(self):
-        weigher, = (weigher for weigher in
-                    self.scheduler.host_manager.weighers
-                    if isinstance(weigher, kw_ranking.KWRankingWeigher))
+        weigher, = (weigher for weigher in self.scheduler.host_manager.weighers
+                    if isinstance(weigher,
+                                  efficiency_weigher.KWRankingWeigher))
         return weigher.figures
 
     def boot_many(self, number, **kwargs):

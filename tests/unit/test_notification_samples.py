@@ -20,7 +20,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.handover import preemption_notifications
-from nova_preempt.reservation import reservation_service
+from nova_preempt.reservation import reservation_engine_tasks
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
@@ -122,7 +122,7 @@ class TestPreemptions(SamplesTestCase):
 
 class TestReservations(SamplesTestCase):
 
-    make_events = reservation_service.ReservationNotifications
+    make_events = reservation_engine_tasks.ReservationNotifications
 
     def test_start(self):
         self.events.start(RESERVATION, 0.0)

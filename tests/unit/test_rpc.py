@@ -7,7 +7,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import rpc
-from nova_preempt.reservation import reservation_service
+from nova_preempt.reservation import reservation_engine_tasks
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 
@@ -60,13 +60,13 @@ class TestClients(base.AnsweringTestCase):
                 call(self.context, *arguments)
 
     def test_an_engine_reaches_itself(self):
-        self.assertEqual('', reservation_service.why_unreachable(
+        self.assertEqual('', reservation_engine_tasks.why_unreachable(
             self.engine_client, 'here'))
 
     def test_an_engine_that_does_not_reach_itself(self):
         self.assertIn(
             'does not reach itself over the message bus',
-            reservation_service.why_unreachable(
+            reservation_engine_tasks.why_unreachable(
                 rpc.EngineClient(self.transport, 1), 'nobody'))
 
     def test_failures(self):

@@ -79,7 +79,7 @@ class TestIdleThreads(testtools.TestCase):
         # Whoever looks only then never ends in this test.
         self.useFixture(fixtures.MonkeyPatch(
             'nova_preempt.embedded.speedups.MAX_IDLE_FOR_S', 3600))
-        self.useFixture(speedups.IdleThreads())
+        self.useFixture(speedups.BlockingThreadPools())
 
     def test_all_work_is_done_and_all_threads_end(self):
         pool = futurist.ThreadPoolExecutor(8)

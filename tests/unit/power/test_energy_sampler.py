@@ -24,8 +24,8 @@ class TestObserver(world.WorldTestCase):
         self.watts(a=100.0, b=150.0)
         self.observer = energy_sampler.EnergySampler(
             self.db, self.world,
-            power_readings.Readings(self.conf, [('source', self.source)],
-                                    base.clock),
+            power_readings.PowerReader(self.conf, [('source', self.source)],
+                                       base.clock),
             lambda: {'b': 90.0, 'c': 80.0}, dict, self.world.clock)
 
     def watts(self, **watts):

@@ -97,7 +97,7 @@ class Source:
 class TestChain(base.PowerTestCase):
 
     def make(self, *sources):
-        return power_readings.Readings(
+        return power_readings.PowerReader(
             self.conf, [(f'source{number}', source)
                         for number, source in enumerate(sources)], base.clock)
 
@@ -197,7 +197,7 @@ class TestConfigured(base.PowerTestCase):
     def test_sources_of_the_configuration(self):
         path = self.write('watts.yaml', {'a': 210})
         self.set(sources=['static'], static_file=path)
-        chain = power_readings.Readings(self.conf)
+        chain = power_readings.PowerReader(self.conf)
         reading, = chain.read(['a', 'b']).values()
         self.assertEqual(('a', 210), (reading.host, reading.watts))
         # Another number counts at once, rubbish does not.
@@ -210,11 +210,11 @@ class TestConfigured(base.PowerTestCase):
                       self.logger.output)
 
     def test_no_sources(self):
-        self.assertEqual({}, power_readings.Readings(self.conf).read(['a']))
+        self.assertEqual({}, power_readings.PowerReader(self.conf).read(['a']))
 
     def test_static_without_a_file(self):
         self.set(sources=['static'])
-        self.assertEqual({}, power_readings.Readings(self.conf).read(['a']))
+        self.assertEqual({}, power_readings.PowerReader(self.conf).read(['a']))
         self.assertIn('[energy]static_file is not set', self.logger.output)
 
     def test_a_missing_library(self):
@@ -231,6 +231,6 @@ class TestConfigured(base.PowerTestCase):
     def test_unknown_source(self):
         self.set(sources=['static', 'sundial'])
         exc = self.assertRaises(exceptions.InvalidConfiguration,
-                                power_readings.Readings, self.conf)
+                                power_readings.PowerReader, self.conf)
         self.assertIn("[energy]sources names 'sundial'; known are: gnocchi, "
                       'kwapi, prometheus, redfish, static', str(exc))

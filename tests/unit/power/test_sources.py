@@ -147,7 +147,7 @@ class TestKwapi(Faults, SourceTestCase):
             'd': {'timestamp': now_s, 'w': -1},
             'e': {'timestamp': now_s - 301, 'w': 100},
             'f': {'timestamp': now_s, 'w': 100}}})
-        chain = power_readings.Readings(self.conf)
+        chain = power_readings.PowerReader(self.conf)
         self.assertEqual(['f'], list(chain.read('abcdef')))
 
 
@@ -194,7 +194,7 @@ class TestPrometheus(Faults, SourceTestCase):
     def test_nan_passes_as_no_reading(self):
         self.set(sources=['prometheus'])
         self.vector(('a', 'NaN'), ('b', '+Inf'))
-        self.assertEqual({}, power_readings.Readings(
+        self.assertEqual({}, power_readings.PowerReader(
             self.conf, clock=base.clock).read(['a', 'b']))
 
     def test_token(self):

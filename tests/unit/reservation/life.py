@@ -20,14 +20,14 @@ from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservation_moves
 from nova_preempt.db import reservations as db
+from nova_preempt.reservation import drain_executor
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import lease_event_loop
 from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
-from nova_preempt.reservation import reservation_executor
+from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
-from nova_preempt.reservation import reservation_reader
 from nova_preempt.reservation import reservation_schedule
 from tests import tables
 from tests.unit.db import test_decisions
@@ -358,11 +358,11 @@ class ChoresTestCase(LifeTestCase):
             self.reservations, hosts, self.events, self.options,
             reservation_schedule.load_ranking(self.options.ranking),
             self.clock, lambda: self.blind)
-        self.reader = reservation_reader.ReservationReader(
+        self.reader = reservation_observer.ReservationObserver(
             cloud.process(), cloud.known(), self.options, hosts, moves,
             repairs)
         return reconciler.Reconciler(
-            self.reservations, hosts, reservation_executor.ReservationExecutor(
+            self.reservations, hosts, drain_executor.DrainExecutor(
                 self.reader, self.reservations, self.lease_events, cloud,
                 self.clock, lambda: self.enabled),
             moves, repairs, leftover_servers.LeftoverServers(

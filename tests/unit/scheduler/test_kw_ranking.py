@@ -11,7 +11,7 @@ from nova.scheduler.weights import cpu
 from nova.scheduler.weights import ram
 
 from nova_preempt.core.energy.efficiency_ranking import Figures
-from nova_preempt.scheduler.weights import kw_ranking
+from nova_preempt.scheduler.weights import efficiency_weigher
 
 CONF = nova.conf.CONF
 
@@ -44,7 +44,7 @@ def host(name, **values):
 class WeigherTestCase(unittest.TestCase):
 
     def weigher(self, **figures):
-        weigher = kw_ranking.KWRankingWeigher()
+        weigher = efficiency_weigher.KWRankingWeigher()
         weigher.figures.stop()
         weigher.figures = FixedTable(figures)
         return weigher

@@ -9,7 +9,7 @@ from nova.objects import request_spec
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.backlog import boot_secret
-from nova_preempt.scheduler import chosen_hosts
+from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler.request_context import RequestContext
 
@@ -41,7 +41,7 @@ class TestChosenHosts(unittest.TestCase):
 
     def offer(self, answer, find=lambda query: [
             placement_api.Provider(query[0][1], 'host', 0, '')]):
-        return chosen_hosts.add(
+        return engine_chosen_hosts.add(
             self.offered, ('a', 'b'),
             lambda resources: answer(resources.in_tree), Resources(), find)
 
@@ -57,7 +57,7 @@ class TestChosenHosts(unittest.TestCase):
             scheduler_hints={boot_secret.HINT: ['secret']})
         for operation in ('resize', 'cold_migrate', 'live_migrate',
                           'unshelve', 'evacuate'):
-            self.assertIsNone(chosen_hosts.find(None, RequestContext(
+            self.assertIsNone(engine_chosen_hosts.find(None, RequestContext(
                 None, spec, ('s',),
                 get_operation=lambda name=operation: name), None))
 

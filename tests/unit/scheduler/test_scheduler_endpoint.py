@@ -280,7 +280,8 @@ class TestChances(DevicesTestCase):
             placement_api.Provider('uuid', f'host{number}', 1, 'uuid')
             for number in range(50)]
         asked = scheduler_endpoint.QueryEndpoint(self.manager)
-        asked._limits = scheduler_endpoint.QueryLimits(lambda: len(counted))
+        asked._limits = scheduler_endpoint.QueryTimeLimits(lambda: len(
+                                                               counted))
         raised = self.assertRaises(messaging.ExpectedException)
         with mock.patch.object(
                 scheduler_endpoint.victim_search, 'VictimSearch', **{
@@ -329,7 +330,7 @@ class QueryLimitsTestCase(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.now_s = 0
-        self.limits = scheduler_endpoint.QueryLimits(lambda: self.now_s)
+        self.limits = scheduler_endpoint.QueryTimeLimits(lambda: self.now_s)
 
     def ask(self, takes_s, project='p', is_bounded=True):
         with self.limits.query(project, is_bounded) as question:

@@ -9,15 +9,15 @@ from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
-from nova_preempt.reservation import reservation_reader
+from nova_preempt.reservation import reservation_observer
 
 LOG = logging.getLogger(__name__)
 
 
-class ReservationExecutor:
+class DrainExecutor:
     """Drains the hosts of open reservations, and replaces lost ones.
 
-    :param reader: an reservation_reader.ReservationReader
+    :param reader: an reservation_observer.ReservationObserver
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param lease_events: a
         nova_preempt.reservation.lease_event_loop.LeaseEventLoop
@@ -65,7 +65,7 @@ class ReservationExecutor:
             reservation = self._reservations.get(uuid)
             if reservation.status not in reservation_model.OPEN:
                 return None
-            view = reservation_reader.ReservationView(
+            view = reservation_observer.ObservedReservation(
                 self._reader, reservation, hosts, running)
             step = reservation_controller.step(
                 view, self._memories.get(
@@ -87,7 +87,7 @@ class ReservationExecutor:
                healing_rules.ReturnHost: self._give_back}[type(intent)]
         try:
             return act(intent, view)
-        except reservation_reader.AWAY as exc:
+        except reservation_observer.AWAY as exc:
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': view.reservation.uuid, 'exc': exc})
             return False

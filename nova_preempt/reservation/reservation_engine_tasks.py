@@ -14,6 +14,7 @@ from nova_preempt.db import reservation_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
+from nova_preempt.reservation import drain_executor
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import host_inventory
 from nova_preempt.reservation import host_occupancy
@@ -21,9 +22,8 @@ from nova_preempt.reservation import lease_event_loop
 from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
-from nova_preempt.reservation import reservation_executor
+from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
-from nova_preempt.reservation import reservation_reader
 from nova_preempt.reservation import reservation_schedule
 
 # Of the payload; see nova_preempt.handover.preemption_notifications.VERSION.
@@ -46,7 +46,7 @@ def make_inventory(conf, process, clients, servers, **power):
 
     def may_end(uuid):
         server = servers.get(uuid)
-        return server is None or not reservation_reader.stays_s(
+        return server is None or not reservation_observer.stays_s(
             server, process.options, process.clock())
 
     return host_inventory.HostInventory(
@@ -59,7 +59,7 @@ def make_inventory(conf, process, clients, servers, **power):
         **power)
 
 
-class ReservationService:
+class ReservationEngineTasks:
     """Assembles the tasks of reservations.
 
     :param conf: nova.conf.CONF
@@ -90,8 +90,8 @@ class ReservationService:
             self.reservations, hosts, tell, options,
             reservation_schedule.load_ranking(options.ranking), clock, sight)
         self.reconciler = reconciler.Reconciler(
-            self.reservations, hosts, reservation_executor.ReservationExecutor(
-                reservation_reader.ReservationReader(
+            self.reservations, hosts, drain_executor.DrainExecutor(
+                reservation_observer.ReservationObserver(
                     process, known, options, hosts, moves, repairs),
                 self.reservations, self.lease_events, ends, clock,
                 lambda: options.enabled),

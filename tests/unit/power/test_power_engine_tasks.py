@@ -5,7 +5,7 @@ from unittest import mock
 
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import energy_store
-from nova_preempt.power import power_service
+from nova_preempt.power import power_engine_tasks
 from tests.unit.power import base
 from tests.unit.power import world
 
@@ -14,8 +14,8 @@ class TestPower(world.WorldTestCase):
 
     def make(self):
         process = mock.Mock(db=self.db, clock=base.clock)
-        power = power_service.PowerService(self.conf, process, mock.Mock(),
-                                    driver=mock.Mock())
+        power = power_engine_tasks.PowerEngineTasks(
+            self.conf, process, mock.Mock(), driver=mock.Mock())
         self.addCleanup(power.close)
         return power
 

@@ -32,7 +32,7 @@ def stays_s(server, options, now):
         minimum_s=rules.promised_s(server.minimum_runtime_s))
 
 
-class ReservationReader:
+class ReservationObserver:
     """Reads hosts and their servers.
 
     :param process: a nova_preempt.handover.service_context.ProcessContext
@@ -61,10 +61,10 @@ class ReservationReader:
                 self.lead_s(self.process.options.maximum_notice_s))
 
 
-class ReservationView:
+class ObservedReservation:
     """See core.reservation.observed_hosts.ReservationView.
 
-    :param reader: a ReservationReader
+    :param reader: a ReservationObserver
     :param hosts: {name: core.reservation.observed_hosts.Host}
     :param running: {id: Reservation} of reservations whose servers stay
     """

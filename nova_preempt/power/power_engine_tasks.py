@@ -18,7 +18,7 @@ from nova_preempt.power import power_readings
 from nova_preempt.power import power_switching
 
 
-class PowerService:
+class PowerEngineTasks:
     """Assembles the tasks and the RPC endpoint of power control.
 
     :param conf: nova.conf.CONF
@@ -60,7 +60,7 @@ class PowerService:
         if options.enabled or options.sources:
             self.observer = energy_sampler.EnergySampler(
                 process.db, hosts,
-                power_readings.Readings(conf, clock=process.clock),
+                power_readings.PowerReader(conf, clock=process.clock),
                 self._idle_watts, clients.get_cells, process.clock)
             self.works.append(('power: readings', self._observe))
 
