@@ -42,8 +42,8 @@ def load(line: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError('too much is nested in it') from None
     except json.JSONDecodeError as exc:
-        raise ValueError(f'no JSON: {exc.msg} at column {exc.colno}'
-                         ) from None
+        raise ValueError(f'it is not valid JSON: {exc.msg} at column '
+                         f'{exc.colno}') from None
     if not isinstance(found, dict):
         raise ValueError('it is not a JSON object')
     return found
