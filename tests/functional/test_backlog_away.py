@@ -2,6 +2,7 @@
 """Requests that wait while what they need is away, or deleted."""
 
 import contextlib
+import threading
 from unittest import mock
 
 import fixtures
@@ -26,14 +27,16 @@ class Outage:
     :param left: so many transactions go well before
     :param commits: whether the last of them commits, and its answer is lost;
         only those that write count then
+    :param thread: only its transactions count; None for those of all
     :ivar began: whether it has
     """
 
-    def __init__(self, facade, left=0, commits=False):
+    def __init__(self, facade, left=0, commits=False, thread=None):
         self._factory = facade._factory
         self._create = self._factory._create_session
         self._left = left
         self._commits = commits
+        self._thread = thread
         self.began = False
 
     def __enter__(self):
@@ -44,6 +47,8 @@ class Outage:
         self._factory._create_session = self._create
 
     def _session(self, mode, bind=None):
+        if self._thread not in (None, threading.current_thread()):
+            return self._create(mode=mode, bind=bind)
         if self.began or not (self._left or self._commits):
             self.began = True
             raise db_exc.DBConnectionError
@@ -101,7 +106,9 @@ class TestAway(test_backlog.BacklogTestCase):
         while True:
             # It is read anew, as in each first look.
             self.engine.parts.process.pauses._read_at = None
-            with Outage(facade, number, commits) as outage:
+            # Heartbeats come at any time, in threads of their own.
+            with Outage(facade, number, commits,
+                        threading.current_thread()) as outage:
                 try:
                     self.step()
                 except db_exc.DBConnectionError:
