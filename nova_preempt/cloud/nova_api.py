@@ -183,15 +183,17 @@ class NovaAPI:
     def clear_notice(self, uuid):
         """Delete the notice from the server's metadata, if there is any.
 
-        :returns: False if Nova refuses it in the present state of the server
+        :returns: False if Nova refuses it in the present state of the server;
+            True, too, if its policy forbids it, as to try again is no use
         :raises NoAnswer: to be tried again
         """
         try:
             self._call('delete_meta', uuid, [NOTICE_KEY])
         except NoAnswer:
             raise
-        except NovaError:
-            return False
+        except NovaError as exc:
+            LOG.warning('The notice of server %s stays: %s', uuid, exc)
+            return isinstance(exc, NotAllowed)
         return True
 
     # Deletes even if [DEFAULT]reclaim_instance_interval is set: a soft-deleted

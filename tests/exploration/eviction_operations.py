@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to servers, requests and processes during evictions."""
+"""Operations on servers, requests and processes during evictions."""
 
 from tests.exploration import faults
 from tests.exploration import operations
@@ -63,7 +63,7 @@ def _owner(world, decision):
 
 @operations.kind
 def process_is_cut_off(world, watcher, rng):
-    """Whoever has a decision does not reach the database for a while."""
+    """The owner of a decision does not reach the database for a while."""
     decision = _await_decision(world, watcher)
     owner = decision and _owner(world, decision)
     if owner is not None:

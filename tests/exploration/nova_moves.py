@@ -8,7 +8,7 @@ from tests.exploration import requests
 
 
 class Moves:
-    """What a nova.MemoryNova does to move servers."""
+    """Moves servers of a nova.MemoryNova."""
 
     def act_live_migrate(self, server, is_admin):
         self.check(server, ('active', 'paused'), is_admin=is_admin)

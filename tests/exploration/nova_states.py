@@ -5,7 +5,7 @@ from novaclient import exceptions as nova_exc
 
 
 class States:
-    """What a nova.MemoryNova does to stop, pause and lock servers."""
+    """Stops, pauses and locks servers of a nova.MemoryNova."""
 
     def _until_up(self, server):
         """Wait until the compute service of a server runs."""

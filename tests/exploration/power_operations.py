@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do with hosts that are powered off and on."""
+"""Operations of operators on hosts that are powered off and on."""
 
 from nova_preempt.db import pauses
 from tests.exploration import operations

@@ -290,7 +290,7 @@ class Scheduler(_Process):
 
 
 class Api(_Process):
-    """What nova-preempt-api does for reservations and the backlog."""
+    """Serves reservations and the backlog as nova-preempt-api does."""
 
     def begin(self):
         self.intake = request_intake.RequestIntake(

@@ -69,9 +69,14 @@ class TestFailures(unittest.TestCase):
         delete_meta.side_effect = nova_exc.ClientException(503)
         with self.assertRaises(nova_api.NoAnswer):
             nova.clear_notice('a')
-        # Nova refuses it in some states: to ask again would not help.
+        # In another state of the server Nova may do it.
         delete_meta.side_effect = nova_exc.Conflict(409)
-        self.assertFalse(nova.clear_notice('a'))
+        with self.assertLogs('nova_preempt.cloud', 'WARNING'):
+            self.assertFalse(nova.clear_notice('a'))
+        # To ask again would not help.
+        delete_meta.side_effect = nova_exc.Forbidden(403)
+        with self.assertLogs('nova_preempt.cloud', 'WARNING'):
+            self.assertTrue(nova.clear_notice('a'))
         delete_meta.side_effect = nova_exc.NotFound(404)
         self.assertTrue(nova.clear_notice('a'))
 
