@@ -99,7 +99,7 @@ def _returns(owner, name, value):
 
 # -- claims and hand-overs -------------------------------------------------
 
-@fault(21, 'stand_ins_are_open')
+@fault(15, 'one_decision_a_server')
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
@@ -121,7 +121,7 @@ def lost_claim_is_refused():
     return mock.patch.object(allocation_claim.Claims, '_take', take)
 
 
-@fault(13, 'guests_keep_their_space')
+@fault(21, 'stand_ins_are_open')
 def lost_hand_over_is_done():
     """A hand-over counts as made though its answer is an error."""
     return _returns(allocation_claim.Claims, '_is_handed_over', True)
@@ -133,7 +133,7 @@ def victims_of_two_decisions():
     return _returns(decisions.Decisions, '_check_ending', None)
 
 
-@fault(8, 'guests_keep_their_space')
+@fault(8, 'done_is_done')
 def stuck_victims_have_ended():
     """A victim that does not end in time counts as ended."""
     def settle(self, found, ended, limit=None):

@@ -67,6 +67,8 @@ class TestChecks(testtools.TestCase):
     def set(self, group=None, **values):
         for name, value in values.items():
             self.conf.set_override(name, value, group)
+            # Nova's groups belong to all tests of the process.
+            self.addCleanup(self.conf.clear_override, name, group)
 
     def results(self):
         """{name: Result} of what is not a success."""
@@ -75,6 +77,10 @@ class TestChecks(testtools.TestCase):
         return {name: result for name, result in found.items()
                 if result.code != upgradecheck.Code.SUCCESS}
 
+    def assert_nothing_found(self):
+        self.assertEqual({}, {name: result.details for name, result
+                              in self.results().items()})
+
     def assert_found(self, name, code, text):
         results = self.results()
         self.assertEqual({name: code}, {
@@ -82,16 +88,16 @@ class TestChecks(testtools.TestCase):
         self.assertIn(text, results[name].details)
 
     def test_all_is_well(self):
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         tables.make(db.Database(self.conf))
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_classes(self):
         self.set(enabled=True, group='classes')
         self.assert_found('Options', 'FAILURE', 'qos_class: 0 classes')
         silver = {'name': 'silver', 'importance': '1', 'availability': '0.9'}
         self.set(qos_class=[silver], group='classes')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         self.set(qos_class=[{**silver, 'safety_margin_s': '299'}],
                  group='classes')
         self.assert_found(
@@ -152,7 +158,7 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Options', 'FAILURE', 'line 1 must be a key')
         with open(path, 'wb') as stream:
             stream.write(fernet.Fernet.generate_key())
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_figures(self):
         path = os.path.join(self.useFixture(fixtures.TempDir()).path, 'f')
@@ -165,16 +171,16 @@ class TestChecks(testtools.TestCase):
             self.assert_found('Figures of hosts', 'WARNING', expected)
         with open(path, 'w') as stream:
             stream.write('a: {watts: 6000}')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_power(self):
         self.set(forecast='fortune', driver='fortune', group='energy')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         self.set(enabled=True, group='energy')
         for name, good in (('driver', 'command'), ('forecast', 'ewma')):
             self.assert_found('Options', 'FAILURE', "'fortune'")
             self.set(**{name: good}, group='energy')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         self.set(demand_wait_s=1800, group='energy')
         self.assert_found('Power of hosts', 'WARNING', 'cut short')
 
@@ -183,7 +189,7 @@ class TestChecks(testtools.TestCase):
         with mock.patch.object(db.Database, 'is_sqlite', False):
             self.assert_found('Database', 'FAILURE', 'has no tables')
         schema.sync(database)
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         with database.engine.begin() as connection:
             connection.execute(sa.text(
                 "UPDATE alembic_version SET version_num = '0017'"))
@@ -230,7 +236,7 @@ class TestChecks(testtools.TestCase):
         self.set(maximum_notice_s=1561, group='preemption')
         self.assert_found('Options', 'FAILURE', '1800 s')
         self.set(maximum_notice_s=1560, group='preemption')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_options_of_the_api(self):
         self.set(audit_map_file='/nowhere/x', group='preemption_api')
@@ -240,7 +246,7 @@ class TestChecks(testtools.TestCase):
         self.set(max_waiting_requests=64, group='preemption')
         self.assert_found('Requests that wait', 'WARNING', '64')
         self.set(max_waiting_requests=63, group='preemption')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_threads_of_the_conductor_for_waiting_requests(self):
         """Each worker of the scheduler has the same limit."""
@@ -249,13 +255,13 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Requests that wait', 'WARNING',
                           'up to 128 requests')
         self.set(workers=3, group='conductor')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_lease_service(self):
         tables.make(db.Database(self.conf))
         enabled = ['ComputeFilter', 'PreemptibleFilter', 'ReservationFilter']
         self.set(enabled_filters=enabled, group='filter_scheduler')
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
         self.set(lease_service='nobody', group='reservation')
         self.assert_found('Options', 'FAILURE', 'blazar, native')
 
@@ -270,7 +276,7 @@ class TestChecks(testtools.TestCase):
             lambda calendar: core.Window(0, 60, ('h1',)))
         self.assert_found('Reservations', 'WARNING', '1 reservations have')
         mine.update('r1', status=reservation_model.ACTIVE, ready_at=now)
-        self.assertEqual({}, self.results())
+        self.assert_nothing_found()
 
     def test_permissions_to_reserve(self):
         database = db.Database(self.conf)
