@@ -13,7 +13,7 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
 
 from nova_preempt.core import quotas
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import row_types
 
@@ -163,7 +163,7 @@ HostPower = mapped('host_power', row_types.HostPower, ['host'],
                    indexes={'host_power_state_idx': ['state']})
 
 PowerPromise = mapped(
-    'power_promises', wake_demand.Promise, ['request', 'host'],
+    'power_promises', wake_choice.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
 PowerFigures = mapped('power_figures', row_types.HostEfficiency, ['host'])

@@ -8,7 +8,7 @@ import datetime
 
 import sqlalchemy as sa
 
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.db import models
 from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
@@ -17,7 +17,7 @@ _LOCK = 'promises'
 
 
 def get(database, since):
-    """Return [core.energy.wake_demand.Promise] made since then."""
+    """Return [core.energy.wake_choice.Promise] made since then."""
     with database.reader() as session:
         return _read(session, since)
 
@@ -26,7 +26,7 @@ def get(database, since):
 def make(database, request, choose, now, lifetime_s, is_on):
     """Promise hosts to a request, replacing its earlier promises.
 
-    Promises of hosts that are on are kept, see core.energy.wake_demand.kept().
+    Promises of hosts that are on are kept, see core.energy.wake_choice.kept().
 
     :param request: the id of the request
     :param choose: called with the Promises to all requests, returns the
@@ -45,7 +45,7 @@ def make(database, request, choose, now, lifetime_s, is_on):
         found = choose(promised)
         session.add_all(
             table(**row_types.values(item), promised_at=now)
-            for item in (*found, *wake_demand.kept(request, promised, is_on)))
+            for item in (*found, *wake_choice.kept(request, promised, is_on)))
     return found
 
 
@@ -65,7 +65,7 @@ def forget(database, hosts):
 
 def _read(session, since):
     table = models.PowerPromise
-    return [wake_demand.Promise(*row) for row in session.execute(
-        sa.select(*row_types.columns(table, wake_demand.Promise))
+    return [wake_choice.Promise(*row) for row in session.execute(
+        sa.select(*row_types.columns(table, wake_choice.Promise))
         .where(table.promised_at >= since)
         .order_by(table.promised_at, table.request, table.host))]

@@ -9,7 +9,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core.eviction import expiry_controller
-from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
@@ -20,10 +20,10 @@ LOG = logging.getLogger(__name__)
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
 _TOLD = {
-    retention_controller.Intent.GIVE_BACK:
+    stopped_victim_controller.Intent.GIVE_BACK:
         'Server %(uuid)s, which was stopped as a victim, was started, and '
         'host %(host)s lacks capacity for it: it runs without its allocation.',
-    retention_controller.Intent.NOT_OURS:
+    stopped_victim_controller.Intent.NOT_OURS:
         'Server %(uuid)s, which was stopped as a victim, was unlocked, or '
         'locked for another reason: it is not deleted.',
 }
@@ -45,7 +45,7 @@ class Expiry:
         self._clients = clients
         self._ends = ends
         self._leads = leads
-        self._told = set()        # (server uuid, retention_controller.Intent)
+        self._told = set()        # (server uuid, Intent)
 
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
@@ -53,10 +53,9 @@ class Expiry:
         if process.pauses.why(pauses.PREEMPTION):
             return
         actions = process.options.actions
-        step = expiry_controller.step(
-            expiry_controller.Observed(
-                self._servers.servers(), process.options.maximum_runtime_s,
-                lambda server: eviction_policy.get_action(server, actions)),
+        step = expiry_controller.step(expiry_controller.Observed(
+            self._servers.servers(), process.options.maximum_runtime_s,
+            lambda server: eviction_policy.get_action(server, actions)),
             None, times.microseconds(process.clock()))
         placement_api.for_each(step.intents, self._end)
 
@@ -80,7 +79,7 @@ class Expiry:
         uuids = {victim.server_uuid for _decision, victim in victims}
         self._told = {item for item in self._told if item[0] in uuids}
         for decision_uuid, victim in victims:
-            kept = paused or retention_controller.is_kept(
+            kept = paused or stopped_victim_controller.is_kept(
                 times.microseconds(victim.ended_at), retention_s, _now_us())
             # NOTE: Nova is not asked about victims that are kept anyway.
             if kept and not self._runs(victim.server_uuid):
@@ -106,18 +105,19 @@ class Expiry:
 
     def _look_after(self, decision_uuid, victim, retention_s, paused):
         server = self._clients.nova.get(victim.server_uuid)
-        step = retention_controller.step(retention_controller.Observed(
+        seen = stopped_victim_controller.Observed(
             server, times.microseconds(victim.ended_at), retention_s,
             server is not None and victim_allocations.is_locked_by_us(server),
-            paused), None, _now_us())
-        for found in step.intents:
+            paused)
+        for found in stopped_victim_controller.step(
+                seen, None, _now_us()).intents:
             self._carry_out(found, decision_uuid, victim, server)
 
     def _carry_out(self, found, decision_uuid, victim, server):
         nova, uuid = self._clients.nova, victim.server_uuid
-        if found is retention_controller.Intent.GIVE_BACK:
+        if found is stopped_victim_controller.Intent.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
-        elif found is retention_controller.Intent.DELETE:
+        elif found is stopped_victim_controller.Intent.DELETE:
             # The requests before this may have taken long.
             if (self._servers.get(uuid) is None or self._is_paused()
                     or not self._leads()):
@@ -125,12 +125,12 @@ class Expiry:
             LOG.info('Deleting server %s, which was stopped as a victim.',
                      uuid)
             nova.force_delete(uuid)
-        elif found is retention_controller.Intent.NOT_OURS:
+        elif found is stopped_victim_controller.Intent.NOT_OURS:
             self._tell(found, uuid, server.host)
         else:
             self._process.decisions.update_victim(
                 decision_uuid, uuid, decisions.GONE
-                if found is retention_controller.Intent.GONE
+                if found is stopped_victim_controller.Intent.GONE
                 else decisions.SHELVED)
 
     def _tell(self, found, uuid, host):
@@ -143,7 +143,7 @@ class Expiry:
         uuid = victim.server_uuid
         if not victim_allocations.restore_stopped(
                 self._clients.placement, self._clients.nova, victim, server):
-            self._tell(retention_controller.Intent.GIVE_BACK, uuid,
+            self._tell(stopped_victim_controller.Intent.GIVE_BACK, uuid,
                        server.host)
             return
         self._process.decisions.update_victim(

@@ -259,9 +259,8 @@ class Claims:
             return placement_api.Consumer(decision.server_uuid, {})
         return self._placement.get_consumer(decision.server_uuid)
 
-    def _read_victims(
-            self, plan: Plan, decision: decisions.Decision
-    ) -> tuple[list[placement_api.Consumer], tuple[decisions.Victim, ...]]:
+    def _read_victims(self, plan: Plan, decision: decisions.Decision) -> tuple[
+            list[placement_api.Consumer], tuple[decisions.Victim, ...]]:
         """Return ([Consumer], [Victim]) with their current allocations."""
         consumers: list[placement_api.Consumer] = []
         victims: list[decisions.Victim] = []

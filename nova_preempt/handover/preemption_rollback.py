@@ -22,7 +22,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
@@ -211,9 +211,8 @@ class Rollback:
             return decisions.ABORTED
         return decisions.ROLLED_BACK
 
-    def _read(
-            self, decision: decisions.Decision
-    ) -> tuple[dict[str, placement_api.Consumer], list[decisions.Victim]]:
+    def _read(self, decision: decisions.Decision) -> tuple[
+            dict[str, placement_api.Consumer], list[decisions.Victim]]:
         """Return ({victim uuid: its Consumer}, the victims on their host).
 
         Placement is read before Nova: a later move changes the generation.
@@ -230,8 +229,8 @@ class Rollback:
         there = []
         for victim in victims:
             seen = self._nova.get(victim.server_uuid)
-            if rollback.is_there(seen, decision.host):
-                if rollback.is_moving(seen):
+            if rollback_rules.is_there(seen, decision.host):
+                if rollback_rules.is_moving(seen):
                     raise VictimBusy(
                         f'server {victim.server_uuid} is still being moved '
                         f'({seen.task_state})')
@@ -282,7 +281,8 @@ class Rollback:
             # It was deleted while its allocations were restored, and Nova may
             # have freed them before that.
             self._placement.delete_allocations(victim.server_uuid)
-        status = rollback.closing_status(seen, decision.host, victim.asked)
+        status = rollback_rules.closing_status(seen, decision.host,
+                                               victim.asked)
         if status == decisions.SHELVED:
             # The same may have happened during its offload.
             victim_allocations.free_offloaded(self._placement, victim,
@@ -290,7 +290,8 @@ class Rollback:
         stays = status in (decisions.KEPT, decisions.MIGRATED)
         if stays:
             self._resume(victim, seen)
-        if victim.notice_s and (stays or rollback.may_stay(seen, status)) and (
+        if victim.notice_s and (
+                stays or rollback_rules.may_stay(seen, status)) and (
                 not self._nova.clear_notice(victim.server_uuid)):
             # It is resized, for example. PreemptorOutcomes withdraws it later.
             return decisions.ENDING
@@ -357,8 +358,8 @@ class Rollback:
         :raises NovaError: it has to be retried
         """
         seen = self._nova.get(victim.server_uuid)
-        if not rollback.is_there(seen, decision.host) or (
-                rollback.is_leaving(seen)):
+        if not rollback_rules.is_there(seen, decision.host) or (
+                rollback_rules.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
         locked = (not victim_allocations.is_locked_by_us(seen)

@@ -17,7 +17,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import missing_outcomes
@@ -59,7 +59,7 @@ class PreemptorOutcomes:
             if not item.is_placed and not item.victims_in_vain])
         for item in unknown:
             if item.is_placed and item.server_uuid not in unread:
-                found = rollback.preemptor_outcome(
+                found = rollback_rules.preemptor_outcome(
                     servers.get(item.server_uuid), item.host, item.operation,
                     item.flavor)
                 if found is not None:
@@ -77,7 +77,7 @@ class PreemptorOutcomes:
         """Record the status of a victim that outlived its decision."""
         victim = next(each for each in self._decisions.get_decision(
             decision_uuid).victims if each.server_uuid == uuid)
-        status = rollback.last_status(
+        status = rollback_rules.last_status(
             None if server is None or server.deleted else server, victim.asked)
         if status == decisions.KEPT and not was_alive:
             self._alive.add((decision_uuid, uuid))
@@ -105,7 +105,7 @@ class PreemptorOutcomes:
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()
-        if item.victims_in_vain and (found == rollback.FAILED or (
+        if item.victims_in_vain and (found == rollback_rules.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.victims_in_vain)
             LOG.warning('%(number)d preemptible servers were evicted, but '

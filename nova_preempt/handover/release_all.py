@@ -14,14 +14,14 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.model import Server
 from nova_preempt.db import decisions
 from nova_preempt.handover import victim_allocations
 
 # The status of a stopped victim that has left its host.
-_NOT_THERE = {retention_controller.Intent.GONE: decisions.GONE,
-              retention_controller.Intent.SHELVED: decisions.SHELVED}
+_NOT_THERE = {stopped_victim_controller.Intent.GONE: decisions.GONE,
+              stopped_victim_controller.Intent.SHELVED: decisions.SHELVED}
 
 # Attempts of a step that conflicts with other changes.
 _TRIES = 3
@@ -96,7 +96,7 @@ class ReleaseAll:
                       ) -> None:
         uuid = victim.server_uuid
         server = self._nova.get(uuid)
-        left = retention_controller.having_left(server)
+        left = stopped_victim_controller.having_left(server)
         if left in _NOT_THERE:
             self._decisions.update_victim(decision_uuid, uuid,
                                           _NOT_THERE[left])

@@ -354,7 +354,7 @@ _ACTS: dict[type, Callable[[EvictionRun, Any], None]] = {
         lambda work, intent: work._view.look_at_allocation(intent),
     eviction_values.CheckHost:
         lambda work, intent: work._view.look_at_host(intent),
-    eviction_values.CheckClaim:
+    eviction_values.CheckClaimedCapacity:
         lambda work, intent: work._view.look_at_claim(work.memory.unwanted),
     eviction_values.CallNova: EvictionRun._ask,
     eviction_values.LockVictim: EvictionRun._lock,

@@ -16,7 +16,7 @@ from nova_preempt.core import times
 from nova_preempt.core.energy import demand_forecast
 from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import energy_store
@@ -167,7 +167,7 @@ class EnergyLoop:
                 self.switcher.wake(host, why)
             case energy_controller.PutToSleep(host, why):
                 self.switcher.put_to_sleep(host, why)
-            case energy_controller.NoteIdle(hosts, max_gap_s):
+            case energy_controller.CountIdleInterval(hosts, max_gap_s):
                 energy_store.note_idle(self.database, hosts, now, max_gap_s)
             case energy_controller.Adopt(host, state, why):
                 energy_store.set_power(
@@ -184,7 +184,7 @@ class EnergyLoop:
                                       self.hosts.tokens() if sleeps else None)
 
     def off(self, stopped):
-        """Return {name: host_candidates.OffHost} of hosts that can be woken.
+        """Return {name: host_classification.OffHost} of hosts that can wake.
 
         :param stopped: why power control is off now, '' if it is on
         """
@@ -206,7 +206,7 @@ class EnergyLoop:
         sleepers = energy_controller.sleepers(observed, self._memory,
                                               observed.now_us, rooms)
         names = [item.host for item in sleeping_host_claims.make(
-            self.database, request, lambda others: wake_demand.promise(
+            self.database, request, lambda others: wake_choice.promise(
                 request, servers, sleepers, others),
             observed.now, observed.options.promised_s,
             lambda name: name not in observed.states

@@ -5,7 +5,7 @@ import datetime
 
 from nova_preempt import metrics
 from nova_preempt.cloud import instances
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import energy_store
 
@@ -66,8 +66,8 @@ class EnergySampler:
         idle_watts = self._idle_watts()
         on = [host for host in hosts.values()
               if states[host.name] == power_steps.WAKING
-              or host_candidates.is_usable(states[host.name], up=host.up,
-                                           disabled=host.disabled)]
+              or host_classification.is_usable(states[host.name], up=host.up,
+                                               disabled=host.disabled)]
         return energy_store.EnergySample(
             sampled_at=now, hosts_on=len(on),
             hosts_busy=sum(host.servers > 0 for host in on),

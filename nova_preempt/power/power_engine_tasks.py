@@ -70,7 +70,7 @@ class PowerEngineTasks:
         return self.figures.efficiencies()
 
     def asleep(self):
-        """Return {host: host_candidates.OffHost} of hosts off or waking."""
+        """Return {host: host_classification.OffHost}: hosts off or waking."""
         if self.switcher is None or not self._options.enabled:
             return {}
         return self.control.off(self._pauses.why(pauses.POWER))

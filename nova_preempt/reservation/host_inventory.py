@@ -46,8 +46,8 @@ class HostInventory:
     :param efficiency: returns {host: FLOPS per watt} where known
     :param may_end: returns whether the preemptible server of a uuid may be
         given notice now
-    :param asleep: returns {host: core.energy.host_candidates.OffHost} of hosts
-        that are off but can be woken; they count as up and enabled
+    :param asleep: returns {host: core.energy.host_classification.OffHost} of
+        hosts that are off but can be woken; they count as up and enabled
     :param claimants: returns {uuid of a stand-in: uuid of the server for which
         it claims}, see nova_preempt.handover.allocation_claim
     """

@@ -18,7 +18,7 @@ from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core import refusals
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.db import energy_store
 from nova_preempt.db import sleeping_host_claims
 from nova_preempt.reservation import lease_cache
@@ -68,7 +68,7 @@ class WakeOnDemand:
         return self._retry(kept, place, error)
 
     def _retry(self, asked, place, error):
-        waiting = wake_demand.Waiting(poll_timing.BoundedWait(
+        waiting = wake_choice.Waiting(poll_timing.BoundedWait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
                                    asked.deadline.left_s()), _POLL_S))
         while True:
@@ -80,7 +80,7 @@ class WakeOnDemand:
                 _count('busy')
                 raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))
-            if outcome is wake_demand.NextAction.GIVE_UP:
+            if outcome is wake_choice.NextAction.GIVE_UP:
                 _count('timeout')
                 raise _coming(
                     error, boot_s, self._monotonic() - waiting.limit.began
@@ -159,15 +159,15 @@ class WakeOnDemand:
         return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, waiting):
-        """Wait for the next step; see wake_demand.step()."""
+        """Wait for the next step; see wake_choice.step()."""
         while True:
             states = energy_store.get_power(self._db)
             now_s = self._monotonic()
-            outcome, waiting = wake_demand.step(
+            outcome, waiting = wake_choice.step(
                 waiting, lambda name, states=states: (
                     states[name].state if name in states else power_steps.ON),
                 now_s)
-            if outcome is not wake_demand.NextAction.WAIT:
+            if outcome is not wake_choice.NextAction.WAIT:
                 return outcome, waiting
             self._sleep(waiting.limit.pause_s(now_s))
 

@@ -8,7 +8,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import SECOND, VictimCap
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import drain_rules
@@ -70,7 +70,7 @@ class HostView:
         power = self._power()
         return power is None or not power.has_failed(name)
 
-    def off(self, name: str) -> host_candidates.OffHost | None:
+    def off(self, name: str) -> host_classification.OffHost | None:
         power = self._power()
         return None if power is None else power.off(name)
 

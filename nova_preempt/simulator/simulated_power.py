@@ -13,7 +13,7 @@ from nova_preempt.core.energy import demand_forecast
 from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import energy_observation
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.model import SECOND
@@ -139,7 +139,7 @@ class SimulatedPower:
     def has_failed(self, name: str) -> bool:
         return self.states[name].state == power_steps.FAILED
 
-    def off(self, name: str) -> host_candidates.OffHost | None:
+    def off(self, name: str) -> host_classification.OffHost | None:
         """Return the OffHost of a host, None if it is on."""
         if self.is_on(name):
             return None
@@ -166,7 +166,7 @@ class SimulatedPower:
                     self._move(name, power_steps.WAKING, why)
                 case energy_controller.PutToSleep(name, why):
                     self._move(name, power_steps.EMPTYING, why)
-                case energy_controller.NoteIdle(names):
+                case energy_controller.CountIdleInterval(names):
                     self._note(names)
                 case energy_controller.ForgetPromises(names):
                     self.waking.forget(names)

@@ -10,8 +10,8 @@ from typing import Any
 
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.controller import Step
-from nova_preempt.core.eviction import retention_controller
 from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.eviction.return_controller import ShelvedState
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.eviction_actions import STOP
@@ -192,8 +192,8 @@ class StoppedVictims:
         if victim.state is not State.STOPPED:
             return
         world = self._world
-        step = retention_controller.step(
-            retention_controller.Observed(
+        step = stopped_victim_controller.step(
+            stopped_victim_controller.Observed(
                 ObservedServer(victim.boot.id, 'stopped', None,
                                victim.current_host.name),
                 victim.since_us, world.options.stop_retention_s),
@@ -201,7 +201,7 @@ class StoppedVictims:
         if step.wake_at_us is not None:
             world.later(victim, step.wake_at_us - world.events.now_us,
                         Phase.POLL, self._look)
-        if retention_controller.Intent.DELETE in step.intents:
+        if stopped_victim_controller.Intent.DELETE in step.intents:
             self.forget(victim)
             world.report.note('deleted', victim)
             world.report.lost(victim, victim.ran_us)

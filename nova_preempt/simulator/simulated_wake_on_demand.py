@@ -11,7 +11,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.model import SECOND, Host
 from nova_preempt.simulator.cost_bound_index import Mask
 from nova_preempt.simulator.events import Phase
@@ -28,7 +28,7 @@ class _Wait:
     """A server, and what it remembers while it waits."""
 
     server: Server
-    memory: wake_demand.Waiting
+    memory: wake_choice.Waiting
 
 
 class WakeOnDemand:
@@ -48,7 +48,7 @@ class WakeOnDemand:
         self._again = again
         self._give_up = give_up
         self._waits: dict[str, _Wait] = {}
-        self._promises: dict[str, tuple[int, list[wake_demand.Promise]]] = {}
+        self._promises: dict[str, tuple[int, list[wake_choice.Promise]]] = {}
 
     def __len__(self) -> int:
         """Count the servers that wait."""
@@ -70,7 +70,7 @@ class WakeOnDemand:
             return False
         uuid = server.boot.id
         wait = self._waits.get(uuid) or _Wait(
-            server, wake_demand.Waiting(poll_timing.BoundedWait(
+            server, wake_choice.Waiting(poll_timing.BoundedWait(
                 self._now_s, options.demand_wait_s, 1)))
         # No host would be any good to one that is refused for a reason.
         names = [] if server.why_not else self._promise(wait, where)
@@ -94,9 +94,9 @@ class WakeOnDemand:
         sleepers = energy_controller.sleepers(
             self._power, self._power.memory, now_us, self._rooms(wait, where))
         promised = self._promised()
-        found = wake_demand.promise(uuid, 1, sleepers, promised)
+        found = wake_choice.promise(uuid, 1, sleepers, promised)
         self._promises[uuid] = now_us, [
-            *found, *wake_demand.kept(uuid, promised, self._power.is_on)]
+            *found, *wake_choice.kept(uuid, promised, self._power.is_on)]
         names = [item.host for item in found]
         self._power.carry_out(energy_controller.wakes(self._power, now_us,
                                                       names))
@@ -113,7 +113,7 @@ class WakeOnDemand:
             and (room := capacity.count(request, Host(
                 name, powered.host.providers), {}))}
 
-    def _promised(self) -> list[wake_demand.Promise]:
+    def _promised(self) -> list[wake_choice.Promise]:
         since_us = (self._world.events.now_us
                     - self._power.options.promised_s * SECOND)
         self._promises = {uuid: item for uuid, item
@@ -141,13 +141,13 @@ class WakeOnDemand:
         if server.state is not State.WAKING or (
                 self._waits.get(server.boot.id) is not wait):
             return
-        outcome, wait.memory = wake_demand.step(
+        outcome, wait.memory = wake_choice.step(
             wait.memory, lambda name: self._power.states[name].state,
             self._now_s)
-        if outcome is wake_demand.NextAction.GIVE_UP:
+        if outcome is wake_choice.NextAction.GIVE_UP:
             self.over(server)
             self._give_up(server)
-        elif outcome is wake_demand.NextAction.RETRY:
+        elif outcome is wake_choice.NextAction.RETRY:
             self._again(server)
 
     def over(self, server: Server) -> None:

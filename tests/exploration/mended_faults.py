@@ -17,7 +17,7 @@ from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
@@ -362,16 +362,16 @@ def withdrawals_are_not_retried():
 @fault(28, 'guests_keep_their_space')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
-    return _returns(rollback, 'is_moving', False)
+    return _returns(rollback_rules, 'is_moving', False)
 
 
 @fault(8, 'guests_keep_their_space')
 def leaving_victims_are_gone():
     """A victim that is being deleted counts as gone in a roll-back."""
     def is_there(seen, host):
-        return real(seen, host) and not rollback.is_leaving(seen)
-    real = rollback.is_there
-    return mock.patch.object(rollback, 'is_there', is_there)
+        return real(seen, host) and not rollback_rules.is_leaving(seen)
+    real = rollback_rules.is_there
+    return mock.patch.object(rollback_rules, 'is_there', is_there)
 
 
 @fault()

@@ -31,8 +31,8 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.eviction import expiry_controller
 from nova_preempt.core.eviction import headroom_controller
-from nova_preempt.core.eviction import retention_controller
 from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.notice_period import NoticeRule
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
@@ -244,7 +244,7 @@ def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
 class TestRetention(OneLoop, unittest.TestCase):
     """Somebody was stopped, and is kept for 500 s."""
 
-    CONTROLLER = retention_controller
+    CONTROLLER = stopped_victim_controller
     EVENTS = ['630 deleted a']
     LATER = ['690 deleted a']
 

@@ -17,7 +17,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog.group_placement import Group
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -151,8 +151,9 @@ def combined(alternative: backlog_model.Alternative,
     })
 
 
-def with_departures(room: HostCapacity, off: host_candidates.OffHost | None,
-        wakes: bool, ends: Iterable[Departure]) -> HostCapacity | None:
+def with_departures(room: HostCapacity,
+                    off: host_classification.OffHost | None, wakes: bool,
+                    ends: Iterable[Departure]) -> HostCapacity | None:
     """Return the capacity of a host with the departures of its servers.
 
     :param off: None: it is on

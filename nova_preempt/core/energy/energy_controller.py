@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from nova_preempt.core import controller
 from nova_preempt.core.energy import demand_forecast
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.energy.energy_observation import MINUTE_US
 from nova_preempt.core.energy.energy_observation import Host
 from nova_preempt.core.energy.energy_observation import HostPower
@@ -33,7 +33,7 @@ _DEMAND = 'a request finds no other host'
 _EXCLUDED = 'an operator has it left alone, see [energy]excluded_hosts'
 
 
-class Round(enum.Enum):
+class StepPhase(enum.Enum):
     """A round of a step; the next one observes its effects."""
 
     NOTE = 'note idle hosts'
@@ -60,7 +60,7 @@ class Memory:
     promised: frozenset[str] = frozenset()
     queue_s: float = 0.0
     required: int = 0
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[StepPhase, ...] = ()
     at_us: int | None = None
 
 
@@ -81,7 +81,7 @@ class PutToSleep:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NoteIdle:
+class CountIdleInterval:
     """Count one more interval of idleness for these hosts, and reset others.
 
     :param max_gap_s: see core.energy.power_plan.max_gap_s
@@ -121,8 +121,8 @@ class Advance:
     hosts: tuple[str, ...]
 
 
-Intent: TypeAlias = (Wake | PutToSleep | NoteIdle | Adopt | ForgetHosts
-                     | ForgetPromises | Advance)
+Intent: TypeAlias = (Wake | PutToSleep | CountIdleInterval | Adopt
+                     | ForgetHosts | ForgetPromises | Advance)
 Step: TypeAlias = controller.Step[Intent, Memory]
 
 
@@ -148,7 +148,7 @@ def _begin(observed: Observed, memory: Memory,
     decide = bool(_failed(observed) - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
     due, left = _due(observed, needed, now_us)
-    promised = wake_demand.classify_promises(observed.promised,
+    promised = wake_choice.classify_promises(observed.promised,
         lambda name: _state(observed, name), lambda names: _switchable(
         observed, names), lambda: observed.recent_hosts)
     intents: list[Intent] = [
@@ -159,11 +159,11 @@ def _begin(observed: Observed, memory: Memory,
                                  if name not in due], left)
     rounds = []
     if note:
-        rounds.append(Round.NOTE)
+        rounds.append(StepPhase.NOTE)
     if decide:
-        rounds.append(Round.DECIDE)
+        rounds.append(StepPhase.DECIDE)
     if rounds or intents or _names(observed, MOVING):
-        rounds.append(Round.ADVANCE)
+        rounds.append(StepPhase.ADVANCE)
     return intents, dataclasses.replace(
         memory, promised=promised.kept, queue_s=_queue_s(observed, needed),
         rounds=tuple(rounds), at_us=now_us)
@@ -183,9 +183,9 @@ def _needed(observed: Observed) -> Mapping[str, float]:
     """Return in how many seconds hosts are needed that may have to wake."""
     options = observed.options
     return observed.needed(
-        max(host_candidates.HORIZON_S, options.boot_timeout_s)
+        max(host_classification.HORIZON_S, options.boot_timeout_s)
         + options.queue_s(sum(len(observed.in_state[state])
-                              for state in host_candidates.OFF)))
+                              for state in host_classification.OFF)))
 
 
 def _due(observed: Observed, needed: Mapping[str, float],
@@ -193,7 +193,7 @@ def _due(observed: Observed, needed: Mapping[str, float],
     """Return hosts to wake for reservations, and how many more may wake."""
     options = observed.options
     names = _switchable(observed, [name for name in needed if _state(
-        observed, name) in host_candidates.OFF])
+        observed, name) in host_classification.OFF])
     due = power_plan.due((_start(observed, name, needed[name])
                           for name in names),
                          options.max_wakes_per_minute, options.step_s)
@@ -218,11 +218,11 @@ def _note(observed: Observed, memory: Memory,
         if host.is_ours and _state(observed, name) == power_steps.ON]
     idle = frozenset(
         name for name, host in hosts.items() if not host.servers
-        and host_candidates.is_usable(_state(observed, name), up=host.up,
-                                      disabled=host.disabled)
+        and host_classification.is_usable(_state(observed, name), up=host.up,
+                                          disabled=host.disabled)
         and observed.is_empty(name))
-    intents.append(NoteIdle(idle,
-                            power_plan.max_gap_s(observed.options.step_s)))
+    intents.append(CountIdleInterval(
+        idle, power_plan.max_gap_s(observed.options.step_s)))
     return intents, memory
 
 
@@ -258,19 +258,19 @@ def _candidates(observed: Observed,
     """Return the hosts that count, as core.energy.power_plan has them."""
     options, needed = observed.options, _needed(observed)
     efficiencies = observed.efficiencies
-    horizon_s = host_candidates.HORIZON_S + _queue_s(observed, needed)
+    horizon_s = host_classification.HORIZON_S + _queue_s(observed, needed)
     states = observed.states
     found = []
     for name, host in observed.hosts.items():
         powered = states.get(name)
         state = power_steps.ON if powered is None else powered.state
-        on = host_candidates.is_on(
+        on = host_classification.is_on(
             state, operators=host.is_operators,
-            usable=host_candidates.is_usable(
+            usable=host_classification.is_usable(
                 state, up=host.up, disabled=host.disabled))
         if on is None:
             continue
-        reserved, due = host_candidates.reserved(
+        reserved, due = host_classification.reserved(
             _start(observed, name, needed[name]) if name in needed else None,
             horizon_s, options.max_wakes_per_minute, options.step_s, on=on)
         found.append(power_plan.PowerHost(
@@ -283,7 +283,7 @@ def _candidates(observed: Observed,
 def _is_busy(name: str, state: HostPower | None, host: Host,
              memory: Memory) -> bool:
     """Tell whether a host has servers, as far as it was observed yet."""
-    return state is None or host_candidates.is_busy(
+    return state is None or host_classification.is_busy(
         state.state, state.idle_intervals, servers=bool(host.servers),
         looked_at=memory.noted_us is None or state.since_us < memory.noted_us,
         promised=name in memory.promised)
@@ -297,32 +297,33 @@ def _advance(observed: Observed, memory: Memory,
     return [Advance(names)] if names else [], memory
 
 
-_ROUNDS = {Round.NOTE: _note, Round.DECIDE: _decide, Round.ADVANCE: _advance}
+_ROUNDS = {StepPhase.NOTE: _note, StepPhase.DECIDE: _decide,
+           StepPhase.ADVANCE: _advance}
 
 
 # -- queries about hosts that are off ----------------------------------------
 
 def off(observed: Observed, memory: Memory, now_us: int, name: str,
-        stopped: str = '') -> host_candidates.OffHost:
+        stopped: str = '') -> host_classification.OffHost:
     """Tell whether a host that is not on will be on in time.
 
     :param stopped: why no host is switched now, '' if hosts are
     """
     host, options = observed.states[name], observed.options
-    return host_candidates.off(
+    return host_classification.off(
         host.state, (now_us - host.since_us) / SECOND, host.boots,
         lead_s=options.lead_s(host), queue_s=memory.queue_s,
         stopped=stopped or (_EXCLUDED if options.is_excluded(name) else ''))
 
 
 def sleepers(observed: Observed, memory: Memory, now_us: int,
-             rooms: Mapping[str, int]) -> list[wake_demand.SleepingHost]:
-    """Return the hosts that can wake for a request, see wake_demand.promise().
+             rooms: Mapping[str, int]) -> list[wake_choice.SleepingHost]:
+    """Return the hosts that can wake for a request, see wake_choice.promise().
 
     :param rooms: how many servers of the request fit on hosts
     """
     efficiencies = observed.efficiencies
-    return [wake_demand.SleepingHost(name, rooms[name], observed.states[
+    return [wake_choice.SleepingHost(name, rooms[name], observed.states[
         name].state == power_steps.WAKING, bool(off(observed, memory, now_us,
         name).why_late), efficiencies.get(name)) for name in _switchable(
         observed, [name for name in rooms if _state(observed,
@@ -338,7 +339,7 @@ def ready_s(observed: Observed, names: Collection[str]) -> int:
     """Return how long it may take until all of these hosts are on."""
     options = observed.options
     to_wake = [name for name in observed.promised if _state(observed, name)
-               in (*host_candidates.OFF, power_steps.SLEEPING)]
+               in (*host_classification.OFF, power_steps.SLEEPING)]
     # Their turn is in the next minute at the earliest.
     ahead = max((position + options.max_wakes_per_minute for position, name
                  in enumerate(to_wake) if name in names), default=0)
@@ -348,7 +349,7 @@ def ready_s(observed: Observed, names: Collection[str]) -> int:
 
 def _wakes(observed: Observed, names: Iterable[str], most: int) -> list[Wake]:
     return [Wake(name, _DEMAND) for name in names
-            if _state(observed, name) in host_candidates.OFF][:most]
+            if _state(observed, name) in host_classification.OFF][:most]
 
 
 def _left(observed: Observed, now_us: int) -> tuple[int, int]:
@@ -383,4 +384,4 @@ def _start(observed: Observed, name: str,
 def _queue_s(observed: Observed, names: Iterable[str]) -> float:
     """Return how long it takes to wake the hosts of these that are off."""
     return observed.options.queue_s(sum(
-        _state(observed, name) in host_candidates.OFF for name in names))
+        _state(observed, name) in host_classification.OFF for name in names))

@@ -183,7 +183,7 @@ def _looks(observed: Observed, memory: Memory,
             yield eviction_values.CheckHost(host, uuid)
     if (observed.is_held is None and not memory.has_begun
             and any(found.what in _ON_SERVERS for found in steps.values())):
-        yield eviction_values.CheckClaim()
+        yield eviction_values.CheckClaimedCapacity()
 
 
 def _act(observed: Observed, memory: Memory,

@@ -140,7 +140,7 @@ class CheckHost:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheckClaim:
+class CheckClaimedCapacity:
     """Check whether stand-ins still hold the claimed capacity."""
 
 
@@ -185,6 +185,6 @@ class SpareVictim:
     why: str
 
 
-Read = ReadServer | ReadAllocation | CheckHost | CheckClaim
+Read = ReadServer | ReadAllocation | CheckHost | CheckClaimedCapacity
 Intent = GiveNotice | Read | CallNova | LockVictim | CloseVictim | SpareVictim
 Step = controller.Step[Intent, Memory]

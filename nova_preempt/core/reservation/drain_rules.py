@@ -15,7 +15,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import model
 from nova_preempt.core import notice_period
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.reservation import reservation_model
 
 #: How soon hosts are looked at again, in seconds: while a reservation waits
@@ -130,7 +130,7 @@ def patience_s(step: DrainStep) -> float:
     return max(step.lead_s, notice_period.MARGIN_S)
 
 
-def wait_for_power(name: str, off: host_candidates.OffHost,
+def wait_for_power(name: str, off: host_classification.OffHost,
         to_start_s: float) -> DrainStep:
     """Return the step for a host that is not on: wait.
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 import dataclasses
 from typing import Any, Protocol
 
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import VictimCap
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_model
@@ -33,7 +33,7 @@ class Host:
     reservable: bool = True
     flops_per_watt: float | None = None
     disabled_reason: str = ""
-    asleep: host_candidates.OffHost | None = None
+    asleep: host_classification.OffHost | None = None
     dark: bool = False
 
     @property

@@ -11,7 +11,7 @@ from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import pauses
 
@@ -68,7 +68,7 @@ class TestRooms(unittest.TestCase):
 
     def test_a_host_that_is_off(self):
         """It is none where nobody wakes it."""
-        off, late = host_candidates.OffHost(), host_candidates.OffHost(
+        off, late = host_classification.OffHost(), host_classification.OffHost(
             'it has failed to boot')
         self.assertIs(True, self.find(
             server('a'), asleep=off, wakes=True).off)

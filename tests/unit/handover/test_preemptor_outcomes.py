@@ -12,7 +12,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import missing_outcomes
@@ -76,7 +76,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.add('claimed', decisions.CLAIMED)
         self.add('headroom', server_uuid='')
         missing_outcomes.set_outcome(self.db, 'known',
-                                     rollback.SERVED)
+                                     rollback_rules.SERVED)
         with self.db.writer() as session:
             session.get(models.Decision, 'old').updated_at -= (
                 datetime.timedelta(seconds=90))

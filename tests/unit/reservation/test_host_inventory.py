@@ -11,7 +11,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import host_properties
 from nova_preempt.reservation import host_inventory
@@ -203,7 +203,7 @@ class TestInventory(testtools.TestCase):
                              'h2': {'status': 'disabled'}}
         self.settings = {'h3': (False, {}), 'h4': (True, {})}
         self.assertEqual(['h4', 'h5'], self.find())
-        self.asleep = {'h1': host_candidates.OffHost()}
+        self.asleep = {'h1': host_classification.OffHost()}
         self.assertEqual(['h1', 'h4', 'h5'], self.find(['=', '$state', 'up']))
 
     def test_a_sleeping_host_disabled_by_an_operator(self):
@@ -212,13 +212,15 @@ class TestInventory(testtools.TestCase):
         self.nova.changed = {'h1': off, 'h2': off}
         self.nova.reasons = {'h1': 'nova-preempt-engine: no servers',
                              'h2': 'waits for a fan'}
-        self.asleep = dict.fromkeys(('h1', 'h2'), host_candidates.OffHost())
+        self.asleep = dict.fromkeys(('h1', 'h2'),
+                                    host_classification.OffHost())
         self.assertEqual(['h1', 'h3'], self.find())
 
     def test_a_host_that_will_not_wake_is_not_vacant(self):
         self.make(2)
-        self.asleep = {'h1': host_candidates.OffHost('power is paused', 300),
-                       'h2': host_candidates.OffHost('', 300)}
+        self.asleep = {'h1': host_classification.OffHost('power is paused',
+                                                         300),
+                       'h2': host_classification.OffHost('', 300)}
         self.assertEqual([('h1', False), ('h2', True)], [
             (host['name'], host['vacant'])
             for host in self.inventory.find_hosts([])])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import model
 from nova_preempt.core import notice_period
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
 from nova_preempt.db import models
@@ -302,7 +302,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'Server late is on host h1, which is reserved by'))
 
     def test_active_once_its_hosts_are_on_and_up(self):
-        for values in ({'asleep': host_candidates.OffHost('', 300)},
+        for values in ({'asleep': host_classification.OffHost('', 300)},
                        {'state': 'down'}):
             self.cloud.add_host('h1', **values)
             uuid = str(values)
@@ -317,7 +317,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
 
     def test_a_host_that_does_not_wake_is_replaced(self):
         """Its boot hangs for longer than a boot takes."""
-        self.cloud.add_host('h1', asleep=host_candidates.OffHost('', 300))
+        self.cloud.add_host('h1', asleep=host_classification.OffHost('', 300))
         self.reserve('h1')
         self.cloud.add_host('h2')
         self.look_until(HOUR_S + 270)
@@ -330,7 +330,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
                       self.logger.output)
 
     def test_a_host_that_is_not_woken_is_replaced(self):
-        late = host_candidates.OffHost('Power control is paused: storm', 300)
+        late = host_classification.OffHost('Power control is paused: storm',
+                                           300)
         self.cloud.add_host('h1', asleep=late)
         self.reserve('h1')
         for name in ('h2', 'h3'):
@@ -346,7 +347,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                          (self.get().status, self.get().held))
 
     def test_a_reservation_is_degraded_if_its_host_does_not_wake(self):
-        self.cloud.add_host('h1', asleep=host_candidates.OffHost(
+        self.cloud.add_host('h1', asleep=host_classification.OffHost(
             'it has been waking for 999 s', 300))
         self.reserve('h1')
         self.look_until(HOUR_S + 60)

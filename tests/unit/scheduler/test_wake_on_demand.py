@@ -15,7 +15,7 @@ from nova_preempt.cloud import tree_cache
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.db import energy_store
 from nova_preempt.db import sleeping_host_claims
 from nova_preempt.scheduler import request_context
@@ -303,7 +303,7 @@ class TestDemand(world.WorldTestCase):
     def test_promised_hosts_are_released(self):
         def wake(context, request, servers, hosts):
             sleeping_host_claims.make(self.db, request, lambda others: [
-                wake_demand.Promise(request, 'a', 1, 2)], timeutils.utcnow(),
+                wake_choice.Promise(request, 'a', 1, 2)], timeutils.utcnow(),
                 600, lambda name: False)
             return {'hosts': ['a'], 'boot_s': 300}
 

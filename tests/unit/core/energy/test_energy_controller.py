@@ -10,7 +10,7 @@ from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.model import SECOND
 
 MINUTE = 60 * SECOND
@@ -96,7 +96,7 @@ class TestController(unittest.TestCase):
                 return found
 
     def carry_out(self, cloud, intent):
-        if isinstance(intent, energy_controller.NoteIdle):
+        if isinstance(intent, energy_controller.CountIdleInterval):
             for name in intent.hosts:
                 cloud.states[name].idle_intervals += 1
         elif isinstance(intent, (energy_controller.Wake,
@@ -389,9 +389,9 @@ class TestTimes(unittest.TestCase):
                       e=Host(power_steps.ASLEEP, is_operators=True))
         cloud.efficiencies = {'a': 2.0}
         self.assertEqual([
-            wake_demand.SleepingHost('a', 3, False, False, 2.0),
-            wake_demand.SleepingHost('b', 1, True, False, None),
-            wake_demand.SleepingHost('d', 2, True, True, None),
+            wake_choice.SleepingHost('a', 3, False, False, 2.0),
+            wake_choice.SleepingHost('b', 1, True, False, None),
+            wake_choice.SleepingHost('d', 2, True, True, None),
         ], energy_controller.sleepers(cloud, energy_controller.Memory(), 0, {
             'a': 3, 'b': 1, 'c': 1, 'd': 2, 'e': 1}))
 

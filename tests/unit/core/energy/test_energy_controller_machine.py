@@ -171,7 +171,7 @@ class EnergyMachine(machines.Machine):
                 self.move(name, power_steps.EMPTYING, (power_steps.ON,))
                 self.check_rate(name, self.slept, power_steps.EMPTYING,
                                 OPTIONS.max_sleeps_per_minute)
-            case energy_controller.NoteIdle(idle):
+            case energy_controller.CountIdleInterval(idle):
                 for name, host in self.states.items():
                     host.idle_intervals = (host.idle_intervals + 1
                                            if name in idle else 0)

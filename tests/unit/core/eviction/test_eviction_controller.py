@@ -123,7 +123,7 @@ class TestController(unittest.TestCase):
 
     def test_no_eviction_before_the_claim_was_checked(self):
         self.give_notice()
-        self.assertEqual((eviction_values.CheckClaim(),),
+        self.assertEqual((eviction_values.CheckClaimedCapacity(),),
                          self.step(30, is_held=None).intents)
         self.assertEqual((), self.step(30, is_held=False).intents)
         self.ask('a', 31)

@@ -12,7 +12,7 @@ from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from tests.unit.core import machines
@@ -132,7 +132,7 @@ class EvictionMachine(machines.Machine):
     def roll_back(self):
         for uuid in self.memory.pending:
             server = self.servers[uuid]
-            status = rollback.closing_status(
+            status = rollback_rules.closing_status(
                 server.observed(self.now_us), HERE, self.asked.get(uuid, ''))
             if status == victim_status.GONE:
                 assert not server.exists, server

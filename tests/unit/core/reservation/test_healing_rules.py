@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import unittest
 
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import observed_hosts
@@ -109,7 +109,7 @@ class TestCandidates(unittest.TestCase):
         self.assertEqual('a', self.find(hosts, 1500, lead_s=0, busy=busy))
 
     def test_hosts_that_will_not_be_on_are_no_candidates(self) -> None:
-        off, late = host_candidates.OffHost(), host_candidates.OffHost(
+        off, late = host_classification.OffHost(), host_classification.OffHost(
             'power is paused')
         hosts = [observed_hosts.Host('a', asleep=late),
                  observed_hosts.Host('b', asleep=off),

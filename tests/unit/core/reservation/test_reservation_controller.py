@@ -5,7 +5,7 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import healing_rules
@@ -141,7 +141,7 @@ class TestController(unittest.TestCase):
         for host in (observed_hosts.Host('h1', dark=True),
                      observed_hosts.Host('h1', state='down'),
                      observed_hosts.Host('h1', dark=True,
-                                         asleep=host_candidates.OffHost(
+                                         asleep=host_classification.OffHost(
                                              'late', 0))):
             view.hosts = {'h1': host}
             for to_start_s, wake_s in ((100, 5), (0, 1), (-5000, 1)):
@@ -206,14 +206,14 @@ class TestController(unittest.TestCase):
         view = View(reservation(('h1', reservation_model.EMPTYING)),
                     others=('h2',))
         view.hosts = {'h1': observed_hosts.Host(
-            'h1', asleep=host_candidates.OffHost('', 300))}
+            'h1', asleep=host_classification.OffHost('', 300))}
         self.assertEqual(((), 5), self.step(view, 200))
         self.assertEqual(((), 1), self.step(view, 0))
         (lost,), _ = self.step(view, -300)
         self.assertEqual((reservation_controller.Loss.ASLEEP, ('h2',), True), (
             lost.loss, lost.candidates, lost.or_lose))
         view.hosts = {'h1': observed_hosts.Host(
-            'h1', asleep=host_candidates.OffHost('paused', 300))}
+            'h1', asleep=host_classification.OffHost('paused', 300))}
         self.assertEqual(((), 5), self.step(view, 310))
         (swap,), _ = self.step(view, 300)
         self.assertEqual((reservation_controller.Loss.ASLEEP, False),

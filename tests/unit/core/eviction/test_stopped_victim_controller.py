@@ -4,7 +4,7 @@
 import unittest
 
 from nova_preempt.core import observed_server
-from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.model import SECOND
 
 
@@ -12,9 +12,9 @@ class TestStopped(unittest.TestCase):
     """Tests of stopped victims."""
 
     def step(self, seen, now_s=0, **values):
-        return retention_controller.step(retention_controller.Observed(
-            seen, 0, **values), None,
-                                         now_s * SECOND)
+        return stopped_victim_controller.step(
+            stopped_victim_controller.Observed(seen, 0, **values), None,
+            now_s * SECOND)
 
     def found(self, vm_state, task_state=None, kept=False, ours=True):
         intents = self.step(observed_server.ObservedServer(
@@ -40,7 +40,7 @@ class TestStopped(unittest.TestCase):
         for vm_state in ('active', 'paused', 'suspended', 'rescued',
                          'resized'):
             for kept in (False, True):
-                self.assertEqual(retention_controller.Intent.GIVE_BACK,
+                self.assertEqual(stopped_victim_controller.Intent.GIVE_BACK,
                                  self.found(vm_state, kept=kept))
 
     def test_a_victim_with_a_task_is_left(self):
@@ -49,21 +49,21 @@ class TestStopped(unittest.TestCase):
 
     def test_a_stopped_victim_is_deleted_in_the_end(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(retention_controller.Intent.DELETE,
+            self.assertEqual(stopped_victim_controller.Intent.DELETE,
                              self.found(vm_state))
             self.assertIsNone(self.found(vm_state, kept=True))
 
     def test_a_victim_without_our_lock_is_not_deleted(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(retention_controller.Intent.NOT_OURS,
+            self.assertEqual(stopped_victim_controller.Intent.NOT_OURS,
                              self.found(vm_state, ours=False))
             self.assertIsNone(self.found(vm_state, kept=True, ours=False))
         self.assertIsNone(self.found('stopped', 'deleting', ours=False))
-        self.assertEqual(retention_controller.Intent.GIVE_BACK,
+        self.assertEqual(stopped_victim_controller.Intent.GIVE_BACK,
                          self.found('active', ours=False))
 
     def test_a_victim_that_is_gone_or_offloaded(self):
-        self.assertEqual(retention_controller.Intent.GONE,
+        self.assertEqual(stopped_victim_controller.Intent.GONE,
                          self.step(None, retention_s=1).intents[0])
-        self.assertEqual(retention_controller.Intent.SHELVED,
+        self.assertEqual(stopped_victim_controller.Intent.SHELVED,
                          self.found('shelved_offloaded'))

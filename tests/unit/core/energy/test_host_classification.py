@@ -4,7 +4,7 @@
 
 import unittest
 
-from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.energy import host_classification
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 
@@ -17,11 +17,11 @@ class TestCandidates(unittest.TestCase):
                 (power_steps.ON, False, False, False),
                 (power_steps.ON, True, True, False),
                 (power_steps.WAKING, True, False, False)):
-            self.assertIs(expected, host_candidates.is_usable(
+            self.assertIs(expected, host_classification.is_usable(
                 state, up=up, disabled=disabled))
 
     def off(self, state, age_s, boots=0, stopped=''):
-        return host_candidates.off(
+        return host_classification.off(
             state, age_s, boots, lead_s=320, queue_s=70, stopped=stopped)
 
     def test_hosts_that_are_on_in_time(self):
@@ -57,14 +57,14 @@ class TestCandidates(unittest.TestCase):
                 (power_steps.SLEEPING, False, None),
                 (power_steps.FAILED, False, None)):
             with self.subTest(state=state, usable=usable):
-                self.assertIs(expected, host_candidates.is_on(
+                self.assertIs(expected, host_classification.is_on(
                     state, usable=usable, operators=False))
-                self.assertIsNone(host_candidates.is_on(
+                self.assertIsNone(host_classification.is_on(
                     state, usable=usable, operators=True))
 
     def is_busy(self, state=power_steps.ON, idle_intervals=0, servers=False,
                 looked_at=True, promised=False):
-        return host_candidates.is_busy(
+        return host_classification.is_busy(
             state, idle_intervals, servers=servers, looked_at=looked_at,
             promised=promised)
 
@@ -86,5 +86,5 @@ class TestCandidates(unittest.TestCase):
                 start = None if in_s is None else power_plan.ReservationStart(
                     'a', in_s,
                                                                    300)
-                self.assertEqual(expected, host_candidates.reserved(
+                self.assertEqual(expected, host_classification.reserved(
                     start, 1000, 1, 10, on=on))

@@ -46,7 +46,7 @@ class SleepingHost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Promised:
+class PromisedHosts:
     """Promised hosts by what to do with them.
 
     :param coming: hosts that are not on yet, in the order to wake them
@@ -62,7 +62,7 @@ class Promised:
 
 def classify_promises(names: Iterable[str], state: Callable[[str], str],
              switchable: Callable[[list[str]], Collection[str]],
-             readable: Callable[[], Collection[str]]) -> Promised:
+             readable: Callable[[], Collection[str]]) -> PromisedHosts:
     """Sort promised hosts into hosts to wake, to keep on, and to forget.
 
     :param names: in the order in which they were promised, each once
@@ -79,7 +79,7 @@ def classify_promises(names: Iterable[str], state: Callable[[str], str],
     kept = frozenset(coming).union(
         name for name in names if state(name) == power_steps.ON
         or (name in asleep and name not in known))
-    return Promised(coming, kept, frozenset(names) - kept)
+    return PromisedHosts(coming, kept, frozenset(names) - kept)
 
 
 def kept(request: str, promises: Iterable[Promise],

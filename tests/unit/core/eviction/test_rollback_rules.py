@@ -5,7 +5,7 @@
 import datetime
 import unittest
 
-from nova_preempt.core.eviction import rollback
+from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.observed_server import ObservedServer
 
 RAN = datetime.datetime(2026, 1, 1)
@@ -22,16 +22,16 @@ class TestTakenBack(unittest.TestCase):
                 ('stopped', None, 'here', True),
                 ('shelved_offloaded', None, None, False),
                 ('active', None, 'there', False)):
-            self.assertEqual(there, rollback.is_there(ObservedServer(
+            self.assertEqual(there, rollback_rules.is_there(ObservedServer(
                 'a', vm_state, task_state, host), 'here'))
-        self.assertFalse(rollback.is_there(None, 'here'))
+        self.assertFalse(rollback_rules.is_there(None, 'here'))
 
     def test_victims_that_are_moving(self):
         for task_state, moving in (
                 ('migrating', True), ('resize_prep', True),
                 ('resize_migrated', True), ('rebuilding', True),
                 (None, False), ('deleting', False), ('powering-off', False)):
-            self.assertEqual(moving, rollback.is_moving(ObservedServer(
+            self.assertEqual(moving, rollback_rules.is_moving(ObservedServer(
                 'a', 'active', task_state, 'here')))
 
     def test_victims_without_their_space(self):
@@ -46,8 +46,8 @@ class TestTakenBack(unittest.TestCase):
                 # A migration has failed, and left it this.
                 ({'there': {'VCPU': 2}, 'shared': {'DISK_GB': 5}}, True),
                 ({**had, 'there': {'VCPU': 2}}, False)):
-            self.assertEqual(lacks, rollback.lacks_space(has, had, 'here'),
-                             has)
+            self.assertEqual(lacks,
+                             rollback_rules.lacks_space(has, had, 'here'), has)
 
     def test_stopped_victims_without_their_space(self):
         had = {'here': {'VCPU': 2, 'MEMORY_MB': 2, 'DISK_GB': 5}}
@@ -62,7 +62,7 @@ class TestTakenBack(unittest.TestCase):
                 ({'here': {'DISK_GB': 9}}, False),
                 ({'there': {'DISK_GB': 5}}, False)):
             self.assertEqual(
-                lacks, rollback.lacks_what_stop_freed(has, had), has)
+                lacks, rollback_rules.lacks_what_stop_freed(has, had), has)
 
     def test_closing_statuses(self):
         for vm_state, task_state, host, status in (
@@ -73,25 +73,26 @@ class TestTakenBack(unittest.TestCase):
                 ('shelved', 'shelving_offloading', 'here', 'ending'),
                 ('shelved', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, None, 'shelved')):
-            self.assertEqual(status, rollback.closing_status(
+            self.assertEqual(status, rollback_rules.closing_status(
                 ObservedServer('a', vm_state, task_state, host),
                 'here', 'shelve'))
-        self.assertEqual('gone', rollback.closing_status(None, 'here', ''))
+        self.assertEqual('gone',
+                         rollback_rules.closing_status(None, 'here', ''))
 
     def test_a_victim_shelved_by_its_owner_stays_shelved(self):
         seen = ObservedServer('a', 'shelved', None, 'here')
         for asked in ('', 'shelve_offload', 'stop'):
-            self.assertEqual('kept', rollback.closing_status(
+            self.assertEqual('kept', rollback_rules.closing_status(
                 seen, 'here', asked))
         for asked in ('shelve', 'unrescue', 'confirm_resize',
                       'live_migrate'):
-            self.assertEqual('shelved', rollback.closing_status(
+            self.assertEqual('shelved', rollback_rules.closing_status(
                 seen, 'here', asked))
 
     def test_an_eviction_that_does_not_show_yet(self):
         """For example while Nova confirms a resize first."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
-            self.assertEqual(status, rollback.closing_status(
+            self.assertEqual(status, rollback_rules.closing_status(
                 ObservedServer('a', 'active', None, host),
                 'here', 'force_delete'))
 
@@ -107,39 +108,39 @@ class TestTakenBack(unittest.TestCase):
                 ('deleted', None, 'here', 'gone'),
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
-            self.assertEqual(status, rollback.last_status(ObservedServer(
+            self.assertEqual(status, rollback_rules.last_status(ObservedServer(
                 'a', vm_state, task_state, host), 'shelve'))
-        self.assertEqual('gone', rollback.last_status(None, ''))
+        self.assertEqual('gone', rollback_rules.last_status(None, ''))
 
 
 class TestPreemptorOutcome(unittest.TestCase):
 
     def outcome(self, vm_state='active', task_state=None, host='h',
                 operation='create', **values):
-        return rollback.preemptor_outcome(
+        return rollback_rules.preemptor_outcome(
             ObservedServer('s', vm_state, task_state, host, **{
                 'flavor': 'f', 'launched_at': RAN, **values}),
             'h', operation, 'f')
 
     def test_outcomes_of_the_new_server(self):
         for expected, args, values in (
-                (rollback.SERVED, ('active',), {}),
-                (rollback.SERVED, ('resized',),
+                (rollback_rules.SERVED, ('active',), {}),
+                (rollback_rules.SERVED, ('resized',),
                  {'operation': 'resize'}),
-                (rollback.SERVED, ('stopped',),
+                (rollback_rules.SERVED, ('stopped',),
                  {'operation': 'evacuate'}),
-                (rollback.ELSEWHERE, ('active', None, 'other'), {}),
-                (rollback.FAILED, ('error',), {}),
-                (rollback.FAILED, ('error', None, None), {}),
-                (rollback.FAILED, ('shelved_offloaded', None, None),
+                (rollback_rules.ELSEWHERE, ('active', None, 'other'), {}),
+                (rollback_rules.FAILED, ('error',), {}),
+                (rollback_rules.FAILED, ('error', None, None), {}),
+                (rollback_rules.FAILED, ('shelved_offloaded', None, None),
                  {'operation': 'unshelve'}),
                 # Its flavor is the old one.
-                (rollback.FAILED, ('active',),
+                (rollback_rules.FAILED, ('active',),
                  {'operation': 'resize', 'flavor': 'small'}),
-                (rollback.SERVED, ('deleted',), {'deleted': True}),
-                (rollback.DELETED, ('deleted',),
+                (rollback_rules.SERVED, ('deleted',), {'deleted': True}),
+                (rollback_rules.DELETED, ('deleted',),
                  {'deleted': True, 'launched_at': None}),
-                (rollback.DELETED, ('deleted', None, None),
+                (rollback_rules.DELETED, ('deleted', None, None),
                  {'deleted': True}),
                 # Nova frees what it has before it is gone.
                 (None, ('deleted',), {}),
@@ -148,17 +149,18 @@ class TestPreemptorOutcome(unittest.TestCase):
                 (None, ('error', 'rebuilding'), {'operation': 'evacuate'}),
                 (None, ('error', 'rebuild_spawning'),
                  {'operation': 'evacuate'}),
-                (rollback.FAILED, ('error',),
+                (rollback_rules.FAILED, ('error',),
                  {'operation': 'evacuate'}),
-                (rollback.FAILED, ('error', 'deleting'),
+                (rollback_rules.FAILED, ('error', 'deleting'),
                  {'operation': 'evacuate'}),
                 # By its owner, who was not served.
-                (rollback.FAILED, ('error', 'rebuilding'), {}),
+                (rollback_rules.FAILED, ('error', 'rebuilding'), {}),
                 (None, ('building', 'spawning'), {}),
                 (None, ('building',), {}),
                 (None, ('active', 'resize_migrating'),
                  {'operation': 'resize'})):
             self.assertEqual(expected, self.outcome(*args, **values),
                              (args, values))
-        self.assertEqual(rollback.DELETED,
-                         rollback.preemptor_outcome(None, 'h', 'create', 'f'))
+        self.assertEqual(rollback_rules.DELETED,
+                         rollback_rules.preemptor_outcome(None, 'h', 'create',
+                                                          'f'))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.energy import wake_choice
 from tests.unit.core.support import LAW
 
 
 def sleepers(**rooms):
-    return [wake_demand.SleepingHost(name, room) for name,
+    return [wake_choice.SleepingHost(name, room) for name,
         room in rooms.items()]
 
 
@@ -37,24 +37,24 @@ class TestSortOut(unittest.TestCase):
             return [name for name in names if name != 'f']
 
         self.assertEqual(
-            wake_demand.Promised(('c', 'a', 'e'), frozenset('abce'),
-                                 frozenset('df')),
-            wake_demand.classify_promises(states, states.get, switchable,
+            wake_choice.PromisedHosts(('c', 'a', 'e'), frozenset('abce'),
+                                      frozenset('df')),
+            wake_choice.classify_promises(states, states.get, switchable,
                                  lambda: states))
         self.assertEqual(['c', 'a', 'e', 'f'], asked)
 
     def test_no_promised_hosts(self):
         self.assertEqual(
-            wake_demand.Promised((), frozenset('b'), frozenset()),
-            wake_demand.classify_promises('b', lambda name: power_steps.ON,
+            wake_choice.PromisedHosts((), frozenset('b'), frozenset()),
+            wake_choice.classify_promises('b', lambda name: power_steps.ON,
                 None, None))
 
     def test_a_host_in_a_cell_that_cannot_be_read_is_not_lost(self):
         states = {'a': power_steps.ASLEEP, 'b': power_steps.WAKING,
                   'd': power_steps.FAILED}
         self.assertEqual(
-            wake_demand.Promised(('b',), frozenset('ab'), frozenset('d')),
-            wake_demand.classify_promises(states, states.get,
+            wake_choice.PromisedHosts(('b',), frozenset('ab'), frozenset('d')),
+            wake_choice.classify_promises(states, states.get,
                 lambda names: ['b'],
                                  lambda: ['b']))
 
@@ -62,41 +62,41 @@ class TestSortOut(unittest.TestCase):
 class TestPromise(unittest.TestCase):
 
     def test_waking_hosts_then_awaited_then_efficient_hosts(self):
-        hosts = [wake_demand.SleepingHost('a', 1, efficiency=9.0),
-                 wake_demand.SleepingHost('b', 1, waking=True),
-                 wake_demand.SleepingHost('c', 3),
-                     wake_demand.SleepingHost('d', 1)]
-        others = [wake_demand.Promise('r', 'c', 1, 3)]
-        found = wake_demand.promise('q', 5, hosts, others)
+        hosts = [wake_choice.SleepingHost('a', 1, efficiency=9.0),
+                 wake_choice.SleepingHost('b', 1, waking=True),
+                 wake_choice.SleepingHost('c', 3),
+                     wake_choice.SleepingHost('d', 1)]
+        others = [wake_choice.Promise('r', 'c', 1, 3)]
+        found = wake_choice.promise('q', 5, hosts, others)
         self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
         self.assertEqual(['b', 'c', 'a', 'd'], [item.host for item in found])
 
     def test_late_hosts_come_last_or_never(self):
         """A boot that hangs comes last, a shutdown that hangs never."""
-        hosts = [wake_demand.SleepingHost('a', 1, waking=True, late=True),
-                 wake_demand.SleepingHost('b', 1, late=True),
-                 wake_demand.SleepingHost('c', 1)]
+        hosts = [wake_choice.SleepingHost('a', 1, waking=True, late=True),
+                 wake_choice.SleepingHost('b', 1, late=True),
+                 wake_choice.SleepingHost('c', 1)]
         self.assertEqual(['c', 'a'], [
-            item.host for item in wake_demand.promise('q', 3, hosts, ())])
+            item.host for item in wake_choice.promise('q', 3, hosts, ())])
 
     def test_no_more_than_needed(self):
-        self.assertEqual({'a': 2, 'b': 1}, given(wake_demand.promise(
+        self.assertEqual({'a': 2, 'b': 1}, given(wake_choice.promise(
             'q', 3, sleepers(a=2, b=2, c=2), ())))
 
     def test_fewer_hosts_than_requested(self):
-        self.assertEqual({'a': 2}, given(wake_demand.promise(
+        self.assertEqual({'a': 2}, given(wake_choice.promise(
             'q', 3, sleepers(a=2, b=0), ())))
 
     def test_own_promises_do_not_count_as_used(self):
-        self.assertEqual({'a': 2}, given(wake_demand.promise(
-            'q', 2, sleepers(a=2), [wake_demand.Promise('q', 'a', 2, 2)])))
+        self.assertEqual({'a': 2}, given(wake_choice.promise(
+            'q', 2, sleepers(a=2), [wake_choice.Promise('q', 'a', 2, 2)])))
 
     def test_a_third_three_times_is_all(self):
-        others = [wake_demand.Promise(f'r{number}', 'a', 1, 3)
+        others = [wake_choice.Promise(f'r{number}', 'a', 1, 3)
                   for number in range(3)]
         self.assertEqual([],
-                         wake_demand.promise('q', 1, sleepers(a=99), others))
-        self.assertEqual({'a': 33}, given(wake_demand.promise(
+                         wake_choice.promise('q', 1, sleepers(a=99), others))
+        self.assertEqual({'a': 33}, given(wake_choice.promise(
             'q', 99, sleepers(a=99), others[1:])))
 
     @LAW
@@ -110,11 +110,11 @@ class TestPromise(unittest.TestCase):
         """Requests are (servers, size), hosts have a number of units."""
         promised = []
         for number, (servers, size) in enumerate(requests):
-            hosts = [wake_demand.SleepingHost(f'host{index}', room // size)
+            hosts = [wake_choice.SleepingHost(f'host{index}', room // size)
                      for index, room in enumerate(rooms)]
-            found = wake_demand.promise(f'{number}', servers, hosts, promised)
+            found = wake_choice.promise(f'{number}', servers, hosts, promised)
             rng.shuffle(hosts)
-            self.assertEqual(found, wake_demand.promise(
+            self.assertEqual(found, wake_choice.promise(
                 f'{number}', servers, hosts, promised))
             self.assertLessEqual(sum(given(found).values()), servers)
             promised += found
@@ -129,36 +129,36 @@ class TestWaiting(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.states = {'a': power_steps.WAKING, 'b': power_steps.ASLEEP}
-        self.waiting = wake_demand.Waiting(
+        self.waiting = wake_choice.Waiting(
             poll_timing.BoundedWait(0, 60, 1)).promised('ab')
 
     def step(self, now_s=10, **states):
         self.states.update(states)
-        outcome, self.waiting = wake_demand.step(
+        outcome, self.waiting = wake_choice.step(
             self.waiting, self.states.__getitem__, now_s)
         return outcome
 
     def test_waits_for_all_of_them(self):
-        self.assertIs(wake_demand.NextAction.WAIT, self.step())
-        self.assertIs(wake_demand.NextAction.WAIT, self.step(a=power_steps.ON))
-        self.assertIs(wake_demand.NextAction.RETRY,
+        self.assertIs(wake_choice.NextAction.WAIT, self.step())
+        self.assertIs(wake_choice.NextAction.WAIT, self.step(a=power_steps.ON))
+        self.assertIs(wake_choice.NextAction.RETRY,
             self.step(b=power_steps.ON))
         self.assertEqual({'a', 'b'}, self.waiting.tried)
 
     def test_a_host_that_was_on_is_not_waited_for_again(self):
         self.step(a=power_steps.ON)
-        self.assertIs(wake_demand.NextAction.RETRY,
+        self.assertIs(wake_choice.NextAction.RETRY,
             self.step(a=power_steps.ASLEEP,
                                                         b=power_steps.ON))
         self.assertEqual({'b'}, self.waiting.tried)
 
     def test_a_failed_host_leads_to_a_retry(self):
-        self.assertIs(wake_demand.NextAction.RETRY,
+        self.assertIs(wake_choice.NextAction.RETRY,
             self.step(a=power_steps.FAILED,
                                                         b=power_steps.FAILED))
         self.assertEqual(set(), self.waiting.tried)
 
     def test_time_is_up(self):
-        self.assertIs(wake_demand.NextAction.GIVE_UP, self.step(60))
-        self.assertIs(wake_demand.NextAction.RETRY,
+        self.assertIs(wake_choice.NextAction.GIVE_UP, self.step(60))
+        self.assertIs(wake_choice.NextAction.RETRY,
             self.step(60, a=power_steps.ON))
