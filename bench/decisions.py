@@ -32,7 +32,7 @@ from nova_preempt.core.model import (
     Server,
 )
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.decision_cycle import Cycle
+from nova_preempt.core.scheduling.scheduling_cycle import SchedulingCycle
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import indexed_cloud
 from nova_preempt.simulator import memory_cloud
@@ -101,9 +101,16 @@ class Load:
         """Return the rank of a request of a random class."""
         now_us = microseconds(self.now)
         waited_us = self.random.randrange(600) * SECOND
-        return preemption_policy.Rank(True, self.promises().claim(Claimant(
-            self.uuid('claim'), self.random.choice(list(self.classes)),
-            ServerClocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
+        return preemption_policy.PreemptionRight(
+            True, self.promises(
+                ).claim(
+                    Claimant(
+                        self.uuid(
+                            'claim'), self.random.choice(
+                                list(
+                                    self.classes)), ServerClocks(
+                                        [Event(now_us - waited_us,
+                                               Kind.QUEUED)]), size)))
 
     def request(self, policy, claims=False):
         """Decide on a request; return (seconds, number of victims or None)."""
@@ -116,8 +123,8 @@ class Load:
                 self.classes, dict(self.claimants), microseconds(self.now)))
         rank = self.rank(size) if claims else preemption_policy.NORMAL
         start = time.process_time()
-        cycle = Cycle(self.cloud.answers(), Request.of(size), policy, self.now,
-                      rank, memo=self.cloud.memo)
+        cycle = SchedulingCycle(self.cloud.answers(), Request.of(size), policy,
+                                self.now, rank, memo=self.cloud.memo)
         self.cloud.begin(cycle)
         found = cycle.place(self.cloud.offered(cycle), lambda *_: True)
         took_s = time.process_time() - start

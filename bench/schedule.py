@@ -34,7 +34,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import db
 from nova_preempt.cloud import preemptible_server_cache
-from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.db import preemptible_hints
 from nova_preempt.embedded import embedded_cloud
 
@@ -192,8 +192,8 @@ class Phases(contextlib.AbstractContextManager):
         'our database': (db.Decisions, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (preemptible_hints, ('get',)),
-        'bounds': (victim_search.VictimSearch, ('_bound',)),
-        'victims': (victim_search.VictimSearch, ('plan',)),
+        'bounds': (plan_search.PlanSearch, ('_bound',)),
+        'victims': (plan_search.PlanSearch, ('plan',)),
         'copies': (copy, ('deepcopy',)),
     }
 

@@ -12,7 +12,7 @@ import oslo_messaging as messaging
 from nova_preempt.core import model
 from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
@@ -50,7 +50,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline()),
             resources, wanted)
-        search = victim_search.VictimSearch(
+        search = plan_search.PlanSearch(
             cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), memo=preemption.memo)
         cloud.refresh(0)

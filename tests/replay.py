@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import decision_cycle
+from nova_preempt.core.scheduling import scheduling_cycle
 
 #: The questions of core.scheduling.cloud_port.CloudPort.
 QUESTIONS = frozenset(name for name in vars(cloud_port.CloudPort)
@@ -73,7 +73,7 @@ def _frozen(value):
     return value
 
 
-class RecordingCycle(decision_cycle.Cycle):
+class RecordingCycle(scheduling_cycle.SchedulingCycle):
     """The core's Cycle, which writes down what it is told and says.
 
     :ivar record: a Record
@@ -146,7 +146,7 @@ class _Over(Exception):
     """The record ends here: nothing was claimed after that."""
 
 
-class _Again(decision_cycle.Cycle):
+class _Again(scheduling_cycle.SchedulingCycle):
 
     def __init__(self, orders, *args, **kwargs):
         super().__init__(*args, **kwargs)

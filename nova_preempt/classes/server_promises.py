@@ -193,7 +193,8 @@ class ServerPromises:
             return preemption_policy.PREEMPTIBLE
         if claimant is None or not claimant.is_certain:
             return preemption_policy.PREEMPTIBLE
-        return preemption_policy.Rank(True, self.promises().claim(claimant))
+        return preemption_policy.PreemptionRight(
+            True, self.promises().claim(claimant))
 
     def _new(self, uuid, extra_specs):
         """Return a Claimant that waits from now on."""

@@ -64,7 +64,7 @@ class SharedRead:
         return now - self.at >= min(age_s, _LONGEST_S)
 
 
-class Failure(enum.Enum):
+class AttemptFailure(enum.Enum):
     """Why an attempt to serve a request failed."""
 
     NO_HOST = "no host"  # none fits, or other requests claimed it
@@ -74,8 +74,8 @@ class Failure(enum.Enum):
 
 
 def should_retry(
-    failure: Failure, *, conflicts: int, attempts_left: int, left_s: float,
-    outdated: bool = False, ) -> bool:
+    failure: AttemptFailure, *, conflicts: int, attempts_left: int,
+    left_s: float, outdated: bool = False, ) -> bool:
     """Return whether a failed request is decided anew.
 
     Retried are lost races, claims on a host that did not answer, which the
@@ -87,8 +87,8 @@ def should_retry(
     :param outdated: whether hosts have more capacity than was known
     """
     may_differ = (
-        conflicts > 0 or outdated if failure is Failure.NO_HOST
-        else failure is not Failure.OTHER)
+        conflicts > 0 or outdated if failure is AttemptFailure.NO_HOST
+        else failure is not AttemptFailure.OTHER)
     return may_differ and attempts_left > 0 and left_s > 0
 
 

@@ -68,7 +68,7 @@ class ExceededLimit:
 
 
 @dataclasses.dataclass(frozen=True)
-class ProjectRecords:
+class ProjectServers:
     """The servers and claims of a project.
 
     :ivar servers: servers in cells, by uuid

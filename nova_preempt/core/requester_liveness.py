@@ -20,7 +20,7 @@ SERVER_GONE = "the server was deleted while its victims had their notice"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Purpose:
+class ServedRequest:
     """The request that a preemption serves.
 
     ``server_uuid``: the preemptor, '' if there is none. ``reservation_uuid``:
@@ -57,7 +57,7 @@ class RequesterView(Protocol):
         """Return whether a group of these providers is short of headroom."""
 
 
-def why_unneeded(purpose: Purpose, port: RequesterView,
+def why_unneeded(purpose: ServedRequest, port: RequesterView,
                  now: datetime.datetime) -> str:
     """Return why the victims' capacity is not needed, '' if it is.
 
@@ -78,7 +78,7 @@ def why_unneeded(purpose: Purpose, port: RequesterView,
 
 
 def _why_no_reservation(
-    purpose: Purpose, found: reservation_model.Reservation | None,
+    purpose: ServedRequest, found: reservation_model.Reservation | None,
     now: datetime.datetime, ) -> str:
     name = f"reservation {purpose.reservation_uuid}"
     if found is None:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
 from nova_preempt.db import models
@@ -254,8 +254,8 @@ class Reservations:
             if new is not None:
                 self._check_free(session, generation, (new,), since,
                                  reservation.end_at)
-            for item in healing_rules.exchange(reservation, old, new, now,
-                                               reason, public_reason):
+            for item in host_replacement.exchange(reservation, old, new, now,
+                                                  reason, public_reason):
                 values = dataclasses.asdict(item)
                 if not _change_host(session, uuid, **values):
                     session.add(models.ReservationHost(
@@ -268,7 +268,7 @@ class Reservations:
     def _set_degraded(self, session, reservation, reason, public_reason):
         session.execute(sa.update(models.Reservation).where(
             models.Reservation.uuid == reservation.uuid).values(
-                updated_at=self._now(), **healing_rules.status_after(
+                updated_at=self._now(), **host_replacement.status_after(
                     reservation, reason, public_reason)))
 
     @transaction_retries.retried

@@ -28,7 +28,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core import poll_timing
 from nova_preempt.core.model import Host, Provider, Resources
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.db import decisions
 from nova_preempt.handover import budget_reader
 from nova_preempt.handover import process_lease
@@ -83,7 +83,7 @@ class Claims:
               allocations: dict[str, Allocation]) -> decisions.Decision:
         """Move the plan's allocations from its victims to a stand-in.
 
-        :param plan: a nova_preempt.core.scheduling.plan.Plan
+        :param plan: a nova_preempt.core.scheduling.preemption_plan.Plan
         :param decision: the db.Decision to write, victims without allocations
         :param allocations: {provider uuid: {'resources': {class: amount}}}
             that the server is to get, on the providers of the plan's host

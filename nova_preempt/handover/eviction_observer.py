@@ -162,8 +162,7 @@ def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
         victim.action, options.actions,
         one_time=victim.server_uuid in decision.record.get('one_time', ()))
     terms = eviction_steps.VictimTerms(
-        decision.host,
-        victim.last_resort or core_actions.last_resort(
+        decision.host, victim.last_resort or core_actions.last_resort(
             victim.action, options.actions),
         tuple(options.actions), migrate=is_migrated, for_good=for_good,
         timeout_s=options.termination_timeout_s,
@@ -176,10 +175,11 @@ def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
                                   victim.notice_s)
 
 
-def purpose(decision: db_decisions.Decision) -> requester_liveness.Purpose:
+def purpose(
+        decision: db_decisions.Decision) -> requester_liveness.ServedRequest:
     """Return the request that needs the space."""
     record = decision.record
-    return requester_liveness.Purpose(
+    return requester_liveness.ServedRequest(
         decision.operation, decision.server_uuid,
         record.get('asked_by', {}).get('reservation_id', ''),
         record.get('node', ''),

@@ -29,7 +29,7 @@ from nova_preempt.db import decisions
 _CLASSES = 'nova_preempt.classes', 'qos'
 
 
-class ClassPromises(Protocol):
+class ServerClasses(Protocol):
     """The promises of classes of service to servers.
 
     Implemented by a plugin, which may not be installed: see load_classes().
@@ -42,7 +42,7 @@ class ClassPromises(Protocol):
 
     def class_of(self, uuid: str, by_flavor: str) -> str: ...
 
-    def promises(self) -> preemption_policy.Classes: ...
+    def promises(self) -> preemption_policy.ClassPromises: ...
 
 
 class PolicyBuilder:
@@ -57,7 +57,7 @@ class PolicyBuilder:
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr,
                  decisions: db.Decisions, notice_limit_s: float | None = None,
-                 promised: ClassPromises | None = None) -> None:
+                 promised: ServerClasses | None = None) -> None:
         self._promised = promised
         self._options = options
         self._decisions = decisions
@@ -224,13 +224,14 @@ def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
             'for')
 
 
-def get_guard(options: cfg.ConfigOpts.GroupAttr, guard_s: int) -> leases.Guard:
-    """Return the core.reservation.leases.Guard of the configuration.
+def get_guard(options: cfg.ConfigOpts.GroupAttr,
+              guard_s: int) -> leases.GuardTime:
+    """Return the core.reservation.leases.GuardTime of the configuration.
 
     :param options: [preemption] of the configuration
     :param guard_s: [reservation]guard_s
     """
-    return leases.Guard(
+    return leases.GuardTime(
         guard_s, notice_rule(options), get_rules(options),
         options.termination_timeout_s, _migrate_timeout_s(options))
 

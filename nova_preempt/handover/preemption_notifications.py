@@ -123,9 +123,8 @@ def make_payload(decision: decisions.Decision,
         'server': {'uuid': decision.server_uuid or None,
                    'project_id': decision.project_id, 'host': decision.host},
         'generated_at': f'{timeutils.utcnow():{_TIME}}'}
-    return payload | (
-        {'victim': _describe(victim)} if victim else
-        {'victims': [_describe(item) for item in decision.victims]})
+    return payload | ({'victim': _describe(victim)} if victim else {
+        'victims': [_describe(item) for item in decision.victims]})
 
 
 def _describe(victim: decisions.Victim) -> dict[str, Any]:

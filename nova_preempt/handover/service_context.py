@@ -99,7 +99,7 @@ class CloudCaches:
 
     def __init__(self, process: ProcessContext, clients: clients.Clients,
                  notice_limit_s: float | None = None,
-                 promised: eviction_policy.ClassPromises | None = None
+                 promised: eviction_policy.ServerClasses | None = None
                  ) -> None:
         self._db = process.db
         self.providers = provider_cache.ProviderCache(clients.placement)

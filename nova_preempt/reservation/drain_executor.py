@@ -5,7 +5,7 @@ from oslo_log import log as logging
 
 from nova_preempt import requester
 from nova_preempt.core import requester_liveness
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
@@ -80,11 +80,11 @@ class DrainExecutor:
         """Carry out an intent; return whether its hosts have changed."""
         act = {reservation_controller.Evict: self._evict,
                reservation_controller.Migrate: self._migrate,
-               reservation_controller.TurnAway: self._warn_of_strangers,
+               reservation_controller.ReportStrangers: self._warn_of_strangers,
                reservation_controller.SetHost: self._set_host,
                reservation_controller.StartReservation: self._start,
                reservation_controller.ReplaceHost: self._replace,
-               healing_rules.ReturnHost: self._give_back}[type(intent)]
+               host_replacement.ReturnHost: self._give_back}[type(intent)]
         try:
             return act(intent, view)
         except reservation_observer.AWAY as exc:

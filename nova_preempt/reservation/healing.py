@@ -6,8 +6,8 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core.reservation import down_host_controller
-from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
 
@@ -64,9 +64,9 @@ class Healing:
             self._tell_owner(intent)
 
     def find_down(self, reservations, hosts):
-        """Return a core.reservation.healing_rules.DownHosts."""
+        """Return a core.reservation.host_replacement.DownHosts."""
         held = {name for each in reservations for name in each.held}
-        return healing_rules.find_down(
+        return host_replacement.find_down(
             held, hosts, partial=bool(self._inventory.occupancy.dark))
 
     def _tell_owner(self, intent):
@@ -143,16 +143,16 @@ class Healing:
 
     def former(self, reservation, hosts):
         """Return names of hosts that a reservation has lost and are free."""
-        if not healing_rules.lost_hosts(reservation):
+        if not host_replacement.lost_hosts(reservation):
             return []
-        return healing_rules.free_lost_hosts(
+        return host_replacement.free_lost_hosts(
             reservation, hosts.get, self._reservations.calendar().busy,
             reservation_model.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
         """Return to a reservation a host on which its servers still run.
 
-        :param intent: a core.reservation.healing_rules.ReturnHost
+        :param intent: a core.reservation.host_replacement.ReturnHost
         :returns: the changed Reservation, None without a change
         """
         try:
@@ -172,7 +172,7 @@ class Healing:
         """Return names of hosts that could be added, best first."""
         counts = self._inventory.occupancy.counts()
         try:
-            return healing_rules.candidates(
+            return host_replacement.candidates(
                 reservation, hosts.values(),
                 self._reservations.calendar().busy,
                 now_s=reservation_model.to_s(self._clock()),

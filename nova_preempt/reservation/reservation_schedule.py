@@ -196,13 +196,13 @@ class Schedule:
             _check_open(reservation)
             now = self._clock().replace(microsecond=0)
             found = admission.cancel(reservation, reservation_model.to_s(now))
-            if found is admission.Cancel.NEVER_STARTS:
+            if found is admission.CancelEffect.NEVER_STARTS:
                 if self.reservations.update(
                         uuid, from_status=reservation.status,
                         status=reservation_model.CANCELLED):
                     break
             else:
-                if found is admission.Cancel.ENDS_NOW:
+                if found is admission.CancelEffect.ENDS_NOW:
                     self.reservations.set_end(uuid, now)
                 break
         return self.reservations.get(uuid)

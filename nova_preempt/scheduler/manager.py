@@ -30,7 +30,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 import nova_preempt.conf
-from nova_preempt.core import refusals
+from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.db import connection
 from nova_preempt.handover import handover
@@ -80,7 +80,7 @@ def refuse_on_failure(function):
         except _ERRORS as exc:
             LOG.exception('A request cannot be scheduled: a database or '
                           'service that it needs has failed.')
-            raise exception.NoValidHost(reason=refusals.UNSERVED) from exc
+            raise exception.NoValidHost(reason=refusal_texts.UNSERVED) from exc
     return wrapper
 
 

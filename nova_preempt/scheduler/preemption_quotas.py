@@ -132,7 +132,7 @@ class Quotas:
     """Admits requests as long as their project stays within its limits.
 
     :param options: [preemption_quota] of the configuration
-    :param servers: a ProjectServers
+    :param servers: a ProjectServerReader
     :param claims: a nova_preempt.db.quota_claims.QuotaClaims
     :param note: called with (asked, reason) when a request is refused
     """
@@ -216,13 +216,13 @@ class Quotas:
         return core.message(project_id, preemptible, over) if over else ''
 
     def _read(self, project_id, earlier):
-        """Return the ProjectRecords of a project.
+        """Return the ProjectServers of a project.
 
         :param earlier: its Claims
         """
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
-        return core.ProjectRecords(self._servers.servers(project_id), requests,
+        return core.ProjectServers(self._servers.servers(project_id), requests,
                                    earlier)
 
 
@@ -246,11 +246,10 @@ def restore_zeroed(spec_obj, classes):
     # The server keeps its flavor as it is.
     spec_obj.flavor = flavor.obj_clone()
     spec_obj.flavor.extra_specs = {
-        key: value for key, value in extra_specs.items()
-        if key not in zeroed}
+        key: value for key, value in extra_specs.items() if key not in zeroed}
 
 
-class ProjectServers:
+class ProjectServerReader:
     """Reads Nova's records of the servers of a project.
 
     :param get_cells: returns {uuid: CellMapping}, without cell0: what is

@@ -23,7 +23,8 @@ from nova_preempt.handover import allocation_claim
 class CapacityReleasing(Exception):
     """There will be capacity once these decisions are closed.
 
-    :param plan: a nova_preempt.core.scheduling.plan.Plan that joins them
+    :param plan: a nova_preempt.core.scheduling.preemption_plan.Plan that joins
+        them
     :param resources: {class: amount} that is asked for there
     """
 
@@ -101,7 +102,8 @@ class ReleaseWaiter:
     def join(self, plan, resources):
         """Register a request that waits for the plan's capacity.
 
-        :param plan: a nova_preempt.core.scheduling.plan.Plan that joins
+        :param plan: a nova_preempt.core.scheduling.preemption_plan.Plan that
+            joins
         :param resources: {class: amount} that is asked for
         :returns: False if another request was faster
         :raises CapacityReleasing: wait for it without any lock, see wait()

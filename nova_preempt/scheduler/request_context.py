@@ -41,7 +41,7 @@ class RequestContext:
     context: object = None
     spec_obj: object = None
     server_uuids: tuple[str, ...] = ()
-    rank: preemption_policy.Rank = preemption_policy.NORMAL
+    rank: preemption_policy.PreemptionRight = preemption_policy.NORMAL
     deadline: request_deadline.Deadline | None = None
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None

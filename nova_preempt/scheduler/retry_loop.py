@@ -13,8 +13,8 @@ from nova_preempt import rpc
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.core import poll_timing
-from nova_preempt.core import refusals
-from nova_preempt.core.refusals import Reason
+from nova_preempt.core import refusal_texts
+from nova_preempt.core.refusal_texts import Reason
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import connection
 from nova_preempt.db import decisions
@@ -65,7 +65,7 @@ class RetryLoop:
             CONF, preemption, rpc.EngineClient(rpc.get_transport(CONF)))
         preemption_quotas.check(CONF.preemption_quota)
         self._quotas = preemption_quotas.Quotas(
-            CONF.preemption_quota, preemption_quotas.ProjectServers(
+            CONF.preemption_quota, preemption_quotas.ProjectServerReader(
                 preemption.clients.get_cells,
                 functools.partial(preemptible_hints.get,
                                   preemption.process.db),
@@ -124,7 +124,7 @@ class RetryLoop:
 
     def _over_quota(self, asked, reason):
         decision_records.keep_refusal(
-            scheduling_pass.SchedulingCycle(self._preemption, asked),
+            scheduling_pass.SchedulingPass(self._preemption, asked),
             asked.server_uuids[0], reason)
 
     def _observe(self, asked, cycle, selections=None, error=None):
@@ -142,7 +142,7 @@ class RetryLoop:
             # Without preemptible servers there is no second time to keep the
             # request for.
             again = asked.copy() if self._preemption.known.servers else asked
-            cycle = scheduling_pass.SchedulingCycle(self._preemption, asked)
+            cycle = scheduling_pass.SchedulingPass(self._preemption, asked)
             try:
                 with cycle:
                     selections = select(
@@ -194,9 +194,9 @@ class RetryLoop:
         is_stock = isinstance(exc, exception.NoValidHost)
         error = exc
         if why is not None:
-            error = exception.NoValidHost(reason=refusals.join_sentences(
+            error = exception.NoValidHost(reason=refusal_texts.join_sentences(
                 exc.kwargs.get('reason', '') if is_stock else '',
-                refusals.message(why, cycle.refusal)))
+                refusal_texts.message(why, cycle.refusal)))
         elif not is_stock:
             error = exception.NoValidHost(reason=str(exc))
         self._observe(cycle.asked, cycle, error=error)
@@ -208,7 +208,7 @@ class RetryLoop:
         return error
 
     def _why(self, cycle, exc):
-        """A core.refusals.Reason, None if preemption was not looked at."""
+        """A refusal_texts.Reason, None if preemption was not looked at."""
         if isinstance(exc, handover.ServersNotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
@@ -241,18 +241,19 @@ def place_free(asked, select):
     try:
         return select(asked)
     except exception.NoValidHost as exc:
-        raise exception.NoValidHost(reason=refusals.join_sentences(
+        raise exception.NoValidHost(reason=refusal_texts.join_sentences(
             exc.kwargs.get('reason', ''),
-            refusals.message(Reason.FREE))) from exc
+            refusal_texts.message(Reason.FREE))) from exc
 
 
 # {failure: the core's word for it, and for what the request is told}
 _KINDS = {
-    request_deadline.TimeIsUp: (poll_timing.Failure.OTHER, Reason.TIME),
-    handover.VictimsStuck: (poll_timing.Failure.STUCK, Reason.STUCK),
-    decisions.LostDecision: (poll_timing.Failure.LOST, Reason.SERVICE),
-    allocation_claim.ClaimLost: (poll_timing.Failure.LOST, Reason.RACES)}
-_OTHER = poll_timing.Failure.OTHER, Reason.SERVICE
+    request_deadline.TimeIsUp: (poll_timing.AttemptFailure.OTHER, Reason.TIME),
+    handover.VictimsStuck: (poll_timing.AttemptFailure.STUCK, Reason.STUCK),
+    decisions.LostDecision: (poll_timing.AttemptFailure.LOST, Reason.SERVICE),
+    allocation_claim.ClaimLost: (poll_timing.AttemptFailure.LOST,
+                                 Reason.RACES)}
+_OTHER = poll_timing.AttemptFailure.OTHER, Reason.SERVICE
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
@@ -269,8 +270,8 @@ _DETAILS = {
 
 
 def _failure(exc):
-    """Return the poll_timing.Failure of an exception."""
-    return (poll_timing.Failure.NO_HOST
+    """Return the poll_timing.AttemptFailure of an exception."""
+    return (poll_timing.AttemptFailure.NO_HOST
             if isinstance(exc, exception.NoValidHost)
             else _KINDS.get(type(exc), _OTHER)[0])
 
@@ -279,7 +280,7 @@ def make_report(asked, cycle, selections, error):
     """Return the report on a request, for observers.
 
     :param asked: its RequestContext
-    :param cycle: the SchedulingCycle; None if the request may not preempt
+    :param cycle: the SchedulingPass; None if the request may not preempt
     :param selections: what Nova's select_destinations returned, if it did
     :param error: the NoValidHost that it raised, if it did
     :returns: {request_id, server_uuids, preemptible, outcome, reason,

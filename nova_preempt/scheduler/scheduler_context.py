@@ -6,7 +6,7 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.core.scheduling import host_memo
+from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.handover import service_context
 from nova_preempt.scheduler import releasing_capacity
 from nova_preempt.scheduler import request_deadline
@@ -85,7 +85,7 @@ class SchedulerContext(service_context.ServiceContext):
         super().__init__(conf, host, get_client, lambda: host_manager.cells,
                          clock, self.notice_limit_s)
         self.selection_lock = SelectionLock()
-        self.memo = host_memo.Memo()
+        self.memo = cost_bound_cache.CostBoundCache()
         self.releasing = releasing_capacity.ReleaseWaiter(
             self.process.decisions, self.process.options)
 

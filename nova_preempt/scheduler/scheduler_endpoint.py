@@ -26,8 +26,8 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.core import client_allowance
-from nova_preempt.core import refusals
-from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core import refusal_texts
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
@@ -134,7 +134,7 @@ class _Answer(Exception):
         self.state = state
 
 
-class _DryRun(scheduling_pass.SchedulingCycle):
+class _DryRun(scheduling_pass.SchedulingPass):
     """Answers the question where a claim would be made, and only reads."""
 
     def _begin_choosing(self):
@@ -227,7 +227,7 @@ class QueryEndpoint:
         if cycle.refusal:
             reason = cycle.refusal
         elif cycle.unanswered:
-            reason = refusals.message(refusals.Reason.SERVICE)
+            reason = refusal_texts.message(refusal_texts.Reason.SERVICE)
         return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
                 'victims': [], 'considered': [], 'reason': reason}
 
@@ -289,7 +289,7 @@ class QueryEndpoint:
                 context, spec_obj, deadline=preemption.deadline(waits=False)),
             resources, wanted)
         known = preemption.known
-        search = victim_search.VictimSearch(
+        search = plan_search.PlanSearch(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         classes = frozenset(resources.merged_resources())

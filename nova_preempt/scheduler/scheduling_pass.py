@@ -3,8 +3,8 @@
 """One pass of Nova's scheduling that may end preemptible servers.
 
 It hooks into Nova's own scheduling where Nova queries Placement, sorts hosts
-and claims. The core (nova_preempt.core.scheduling.decision_cycle) decides each
-step, and nova_preempt.handover.allocation_claim carries out the claims.
+and claims. The core (nova_preempt.core.scheduling.scheduling_cycle) decides
+each step, and nova_preempt.handover.allocation_claim carries out the claims.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import decision_cycle
+from nova_preempt.core.scheduling import scheduling_cycle
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.scheduler import decision_records
@@ -51,7 +51,7 @@ class ClaimsMade:
     conflicts: int = 0
 
 
-class SchedulingCycle:
+class SchedulingPass:
     """One scheduling pass of a request that may preempt.
 
     :param preemption: a scheduler_context.SchedulerContext
@@ -161,7 +161,7 @@ class SchedulingCycle:
             preemption, self.asked, resources, wanted,
             self._began if len(room) < CONF.scheduler.max_placement_results
             else None, self._begin_choosing)
-        self.decision = decision_cycle.Cycle(
+        self.decision = scheduling_cycle.SchedulingCycle(
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
             request_specs.protected_servers(self.asked.spec_obj)

@@ -13,10 +13,10 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.cloud import request_specs
-from nova_preempt.core import host_requirements
+from nova_preempt.core import host_fit
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
-from nova_preempt.core import refusals
+from nova_preempt.core import refusal_texts
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_choice
 from nova_preempt.db import energy_store
@@ -153,7 +153,7 @@ class WakeOnDemand:
         trees = self._preemption.known.trees.providers_for(
             wanted, roots.values())
         numbers = {
-            name: host_requirements.count(
+            name: host_fit.count(
                 wanted, model.Host(name, trees[root.uuid]), {})
             for name, root in roots.items() if trees[root.uuid]}
         return {name: number for name, number in numbers.items() if number}
@@ -196,6 +196,6 @@ def _count(outcome):
 
 def _coming(error, boot_s, waited_s=0):
     """Return the NoValidHost with the expected time of a boot."""
-    return exception.NoValidHost(reason=refusals.join_sentences(
+    return exception.NoValidHost(reason=refusal_texts.join_sentences(
         error.kwargs.get('reason', ''),
-        refusals.waking_message(boot_s, waited_s)))
+        refusal_texts.waking_message(boot_s, waited_s)))

@@ -14,8 +14,8 @@ import numpy as np
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Provider, Request, Server
-from nova_preempt.core.scheduling import decision_cycle
 from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.scheduling import scheduling_cycle
 from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.simulator import cost_bound_index
 from nova_preempt.simulator import memory_cloud
@@ -138,7 +138,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return {name: int(self._capacity[row].sum())
                 for name, row in self._row.items()}
 
-    def begin(self, cycle: decision_cycle.Cycle,
+    def begin(self, cycle: scheduling_cycle.SchedulingCycle,
               where: cost_bound_index.Mask | None = None) -> None:
         host = self.best(cycle.request, where)
         if host is not None:

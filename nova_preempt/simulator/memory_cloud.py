@@ -20,9 +20,9 @@ from nova_preempt.core.model import (
     Request,
     Server,
 )
-from nova_preempt.core.scheduling import decision_cycle
+from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.core.scheduling import eviction_budgets
-from nova_preempt.core.scheduling import host_memo
+from nova_preempt.core.scheduling import scheduling_cycle
 from nova_preempt.core.scheduling.cloud_port import HostTrial
 from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
@@ -104,7 +104,7 @@ class MemoryCloud:
 
     def __init__(self, hosts: Iterable[MemoryHost]) -> None:
         self.hosts = {host.uuid: host for host in hosts}
-        self.memo = host_memo.Memo()
+        self.memo = cost_bound_cache.CostBoundCache()
 
     def answers(self, objection: str = '') -> MemoryCloudPort:
         """Return the cloud port for the decision on a request."""
@@ -119,7 +119,9 @@ class MemoryCloud:
         return next((host for host in self.hosts.values()
                      if uuid in host.servers), None)
 
-    def offered(self, cycle: decision_cycle.Cycle) -> list[tuple[str, str]]:
+    def offered(
+            self,
+            cycle: scheduling_cycle.SchedulingCycle) -> list[tuple[str, str]]:
         """The hosts to put in order first: (uuid, name) of each."""
         plans = cycle.offer(any_victims=True)
         return [(uuid, self.hosts[uuid].name)

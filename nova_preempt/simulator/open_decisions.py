@@ -18,7 +18,7 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling.pending_evictions import PendingEviction
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator.simulated_servers import Attempt
 from nova_preempt.simulator.simulated_servers import Server
@@ -44,7 +44,7 @@ class Decision:
     uuid: str
     host: memory_cloud.MemoryHost
     server: Server | None
-    purpose: requester_liveness.Purpose
+    purpose: requester_liveness.ServedRequest
     attempt: Attempt = _NO_SEARCH
     victims: dict[str, Server] = dataclasses.field(default_factory=dict)
     terms: dict[str, eviction_values.Victim] = dataclasses.field(
@@ -116,7 +116,8 @@ class OpenDecisions:
             reservation: str = '') -> Decision:
         """Return a new one."""
         decision = Decision(
-            f'd{next(self._serial)}', host, server, requester_liveness.Purpose(
+            f'd{next(self._serial)}', host, server,
+            requester_liveness.ServedRequest(
                 operation, '' if server is None else server.boot.id,
                 reservation, host.name, (host.uuid,)), attempt)
         self.open[decision.uuid] = decision

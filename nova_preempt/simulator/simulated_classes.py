@@ -111,13 +111,13 @@ class SimulatedClasses:
             policy,
             classes=Promises(self._table.classes, self._known, self.now_us))
 
-    def rank(self, server: Server) -> preemption_policy.Rank:
+    def rank(self, server: Server) -> preemption_policy.PreemptionRight:
         """Return that of a request for a preemptible server."""
         claimant = self._claimants.get(server.boot.id)
         if claimant is None or not claimant.is_certain:
             return preemption_policy.PREEMPTIBLE
-        return preemption_policy.Rank(True, claimant.stand(self._table.classes,
-                                                           self.now_us))
+        return preemption_policy.PreemptionRight(
+            True, claimant.stand(self._table.classes, self.now_us))
 
     def choose(self, waiting: Sequence[ShelvedVictim], most: int,
                room: Callable[[ShelvedVictim], Mapping[str, Resources]],

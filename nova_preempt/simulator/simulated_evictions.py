@@ -14,7 +14,7 @@ from nova_preempt.core.eviction import expiry_controller
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.scheduling import eviction_budgets
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Phase

@@ -12,7 +12,7 @@ from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import SECOND, VictimCap
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import drain_rules
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
@@ -170,7 +170,7 @@ class _View:
 
     def candidates(self) -> list[str]:
         cloud = self._cloud
-        return healing_rules.candidates(
+        return host_replacement.candidates(
             self.reservation, map(cloud.seen, cloud.book.hosts),
             cloud.book.leases.busy, now_s=cloud.book.now_s(),
             lead_s=cloud.options.evacuation_lead_s,
@@ -180,7 +180,7 @@ class _View:
 
     def former(self) -> list[str]:
         book = self._cloud.book
-        return healing_rules.free_lost_hosts(self.reservation,
+        return host_replacement.free_lost_hosts(self.reservation,
             self._cloud.seen, book.leases.busy, book.now_s())
 
 
@@ -277,7 +277,7 @@ class ReservationExecutor:
             new = next((name for name in intent.candidates
                         if name not in reservation.held), None)
             self._exchange(reservation, intent.host, new)
-        elif isinstance(intent, healing_rules.ReturnHost):
+        elif isinstance(intent, host_replacement.ReturnHost):
             self._exchange(reservation, intent.instead_of, intent.host)
         elif isinstance(intent, reservation_controller.StartReservation):
             self._lease_events.start(uuid)
@@ -287,12 +287,12 @@ class ReservationExecutor:
         now = self._book.now().replace(microsecond=0)
         why = f'host {old} is not empty' if old else ''
         hosts = {host.host: host for host in reservation.hosts}
-        for item in healing_rules.exchange(reservation, old, new, now, why,
-                                           why):
+        for item in host_replacement.exchange(reservation, old, new, now, why,
+                                              why):
             hosts[item.host] = item
         found = dataclasses.replace(reservation, hosts=tuple(
             hosts[name] for name in sorted(hosts)))
-        changes: Mapping[str, Any] = healing_rules.status_after(found, why,
+        changes: Mapping[str, Any] = host_replacement.status_after(found, why,
             why)
         self._book.put(dataclasses.replace(found, **changes))
         self._world.report.reservation(

@@ -295,8 +295,7 @@ def make(world: SimulationState, setup: Setting,
 
     For the parameters see SimulatedPower.
     """
-    kinds = {host.name: kind for kind in setup.hosts
-             for host in kind.hosts()}
+    kinds = {host.name: kind for kind in setup.hosts for host in kind.hosts()}
     figures = {name: kind.figures for name, kind in kinds.items()
                if kind.figures.watts is not None}
     options = world.options.power

@@ -146,10 +146,10 @@ class Reservations:
             return
         now = self._book.now().replace(microsecond=0)
         found = admission.cancel(reservation, reservation_model.to_s(now))
-        if found is admission.Cancel.NEVER_STARTS:
+        if found is admission.CancelEffect.NEVER_STARTS:
             self._events.finish(dataclasses.replace(
                 reservation, status=reservation_model.CANCELLED), 'cancelled')
-        elif found is admission.Cancel.ENDS_NOW:
+        elif found is admission.CancelEffect.ENDS_NOW:
             self._book.put(dataclasses.replace(reservation, end_at=now))
             self._events.run()
 

@@ -13,9 +13,9 @@ from typing import Any
 from nova_preempt.core import poll_timing
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.scheduling import decision_cycle
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling import scheduling_cycle
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import events
 from nova_preempt.simulator import indexed_cloud
@@ -238,7 +238,7 @@ class Simulation:
             world, self._evictions, kind.request, attempt.waited,
             is_closed=is_closed, where=where, enabled=world.options.may_migrate
             if server.moves is not None else world.options.enabled)
-        cycle = decision_cycle.Cycle(
+        cycle = scheduling_cycle.SchedulingCycle(
             answers, kind.request, policy,
             simulated_servers.at(world.events.now_us), rank, attempt.excluded,
             memo=world.cloud.memo)
@@ -309,7 +309,7 @@ class Simulation:
         server.state = State.ASKED
         if attempt is not None and attempt.is_stuck and (
                 not poll_timing.should_retry(
-                    poll_timing.Failure.STUCK, conflicts=0,
+                    poll_timing.AttemptFailure.STUCK, conflicts=0,
                     attempts_left=attempt.left, left_s=math.inf)):
             self._refuse(server)
             return

@@ -127,7 +127,7 @@ class ReservationOptions:
     :param maximum_notice_s: the longest notice that there is
     """
 
-    guard: leases.Guard
+    guard: leases.GuardTime
     maximum_notice_s: int
     evacuation_lead_s: int = 900
     end_action: str = 'shelve'

@@ -17,7 +17,7 @@ from oslo_db import exception as db_exc
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
-from nova_preempt.core.scheduling import plan
+from nova_preempt.core.scheduling import preemption_plan
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import handover
@@ -183,7 +183,7 @@ class TestEachCall(test.TestCase):
         slot = self.uuids['host'], 'VCPU'
         victims = tuple(model.Candidate(self.uuids[name], {slot: amount}, 1)
                         for name, amount in VICTIMS.items())
-        return plan.Plan(
+        return preemption_plan.Plan(
             model.Host('host', (state,), victims), {slot: SERVER},
             model.VictimSet(victims, 2, optimal=True, steps=0), {})
 

@@ -7,9 +7,9 @@ from unittest import mock
 from nova import context as nova_context
 import oslo_messaging as messaging
 
-from nova_preempt.core.scheduling import decision_cycle
-from nova_preempt.core.scheduling import host_memo
+from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.core.scheduling import ranked_hosts
+from nova_preempt.core.scheduling import scheduling_cycle
 from tests import replay
 from tests.functional import base
 
@@ -42,7 +42,8 @@ class TestReplay(base.PreemptionTestCase):
         self.normals = [
             self.create_flavor(f'normal{size}', size, size * 1024, size * 5)
             for size in (1, 2, 3, 4, 6)]
-        patch = mock.patch.object(decision_cycle, 'Cycle', self.record)
+        patch = mock.patch.object(
+            scheduling_cycle, 'SchedulingCycle', self.record)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -81,7 +82,7 @@ class TestReplay(base.PreemptionTestCase):
 
     def replay(self):
         """Make all recorded decisions again; those that ended somebody."""
-        remembered = host_memo.Memo()
+        remembered = cost_bound_cache.CostBoundCache()
         return [plan for record in self.recorded
                 for _host, plan in replay.again(record, remembered)
                 if plan is not None and plan.victims]

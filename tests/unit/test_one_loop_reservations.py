@@ -243,8 +243,8 @@ def simulated(scenario):
     options = small.options(
         may_migrate=not is_open,
         reservations=simulation_settings.ReservationOptions(
-            leases.Guard(0, NoticeRule(30), eligibility.Rules(), 120, 0), 300,
-            evacuation_lead_s=300))
+            leases.GuardTime(0, NoticeRule(30), eligibility.Rules(), 120, 0),
+            300, evacuation_lead_s=300))
     trace = [trace_model.Reserve(
         10 * SECOND, 'r1', scenario.quantity, START_S,
         duration_s=scenario.for_s, end_action='delete')]

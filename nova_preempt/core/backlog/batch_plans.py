@@ -117,8 +117,7 @@ class BatchPlans:
         self._group_of = group_of
         self._at = {
             request.uuid: number
-            for number, request in enumerate(self._requests)
-        }
+            for number, request in enumerate(self._requests)}
         self._places: dict[str, PlannedHosts] = {}
         self._why: dict[str, str] = {}
         # The number of the first request that is not planned.

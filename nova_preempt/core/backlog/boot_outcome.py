@@ -83,8 +83,7 @@ def with_verdict(request: backlog_model.Request,
     servers = {
         item.uuid: item
         for item in (*request.servers, *verdict.servers)
-        if item.uuid not in verdict.forgotten
-    }
+        if item.uuid not in verdict.forgotten}
     boots = {item.number: item for item in (*request.boots, *verdict.boots)}
     return dataclasses.replace(
         request, state=verdict.state, **verdict.values,

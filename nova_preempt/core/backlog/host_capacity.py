@@ -78,7 +78,7 @@ class HostCapacity:
                 lead_s: float) -> bool:
         """Tell whether it is on for a server, and not reserved too soon.
 
-        :param lead_s: see core.reservation.leases.Guard
+        :param lead_s: see core.reservation.leases.GuardTime
         """
         if self.off and alternative.preemptible:
             return False

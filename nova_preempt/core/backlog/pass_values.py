@@ -87,7 +87,7 @@ class Cloud:
         return group_placement.group_of(request, self.known_groups)
 
     def answer(self,
-            request: backlog_model.Request) -> leases.ReservedHosts | None:
+            request: backlog_model.Request) -> leases.AllowedHosts | None:
         """Return where its reservations lead, None if it names none."""
         return None if self.places is None else self.places.answer(request)
 

@@ -18,7 +18,7 @@ class ReservationRules:
     """The reservations as they are in a pass, and how early hosts close."""
 
     view: leases.LeaseView
-    guard: leases.Guard
+    guard: leases.GuardTime
 
     def free_s(self, host: str) -> float:
         """Return for how many seconds a host is reserved for nobody."""
@@ -31,7 +31,7 @@ class ReservationRules:
             alternative.notice_s, )
 
     def answer(self,
-            request: backlog_model.Request) -> leases.ReservedHosts | None:
+            request: backlog_model.Request) -> leases.AllowedHosts | None:
         """Return the hosts of its reservations, None if a request names none.
         """
         ids = reservations(request.body)

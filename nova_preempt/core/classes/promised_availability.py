@@ -45,7 +45,7 @@ class Promises:
         self._standings: dict[str, Standing] = {}
 
     def claim(self, claimant: Claimant) -> Standing:
-        """Return the standing of a request; see preemption_policy.Rank."""
+        """Return the standing of a request as its PreemptionRight has it."""
         return claimant.stand(self.table, self._now_us)
 
     def known(self, servers: Iterable[Server]) -> tuple[Claimant | None, ...]:

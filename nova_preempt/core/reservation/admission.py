@@ -165,7 +165,7 @@ def new_end(reservation: reservation_model.Reservation, end_s: int,
     return NewEnd.LATER if end_s > reservation.end_s else NewEnd.EARLIER
 
 
-class Cancel(enum.Enum):
+class CancelEffect(enum.Enum):
     """Effects of cancelling a reservation."""
 
     NEVER_STARTS = "never starts"
@@ -173,9 +173,11 @@ class Cancel(enum.Enum):
     ENDS_ANYWAY = "ends anyway"  # its time is over, which is not recorded yet
 
 
-def cancel(reservation: reservation_model.Reservation, now_s: int) -> Cancel:
+def cancel(reservation: reservation_model.Reservation,
+           now_s: int) -> CancelEffect:
     """Return the effect of cancelling an open reservation."""
     if (reservation.status == reservation_model.PENDING
             or reservation.start_s > now_s):
-        return Cancel.NEVER_STARTS
-    return Cancel.ENDS_NOW if reservation.end_s > now_s else Cancel.ENDS_ANYWAY
+        return CancelEffect.NEVER_STARTS
+    return (CancelEffect.ENDS_NOW if reservation.end_s > now_s
+            else CancelEffect.ENDS_ANYWAY)

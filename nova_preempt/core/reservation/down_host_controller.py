@@ -11,7 +11,7 @@ import dataclasses
 
 from nova_preempt.core import controller
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_model
 
 #: The longest time that the brake holds if there are enough replacements, in
@@ -132,7 +132,7 @@ class Observed:
     """
 
     reservations: Collection[reservation_model.Reservation]
-    down: healing_rules.DownHosts
+    down: host_replacement.DownHosts
     percent: float
     blind: Callable[[], str]
     candidates: Callable[[reservation_model.Reservation], Sequence[str]]

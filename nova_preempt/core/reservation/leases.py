@@ -193,7 +193,7 @@ class Leases:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ReservedHosts:
+class AllowedHosts:
     """The hosts that a request with reservations may use.
 
     :ivar hosts: the names of the nodes
@@ -218,7 +218,7 @@ class ReservedHosts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Guard:
+class GuardTime:
     """Times before a lease at which its hosts are closed.
 
     :ivar guard_s: for servers that are not preemptible, in seconds
@@ -273,16 +273,16 @@ class LeaseView:
     def may_take(self, host: str, lead_s: float) -> bool:
         """Tell whether a host takes a server that names no reservation.
 
-        :param lead_s: see Guard
+        :param lead_s: see GuardTime
         """
         return is_long_enough(self.free_s(host), lead_s)
 
     def answer(self, lease_ids: Iterable[str],
-            project_id: str) -> ReservedHosts:
+            project_id: str) -> AllowedHosts:
         """Return the hosts for a request of a project that names these leases.
         """
         if self.leases is None or not (self.fresh or self.fail_open):
-            return ReservedHosts(
+            return AllowedHosts(
                 reason="Reservations cannot be looked up: the lease "
                 "service does not answer.",
                 known=False, )
@@ -292,16 +292,16 @@ class LeaseView:
             lease = self.leases.get(lease_id)
             # NOTE: the same words for both, or an id could be guessed.
             if lease is None or lease.project_id != project_id:
-                return ReservedHosts(
+                return AllowedHosts(
                     reason=f"There is no reservation {lease_id[:64]!r} of "
                     "this project."
                 )
             reason = self._refusal(lease)
             if reason:
-                return ReservedHosts(reason=reason)
+                return AllowedHosts(reason=reason)
             own |= lease.hosts
             hosts |= lease.hosts - lease.unready
-        return ReservedHosts(hosts, own_hosts=own)
+        return AllowedHosts(hosts, own_hosts=own)
 
     def _refusal(self, lease: Lease) -> str:
         if lease.status == ENDED or lease.end_s <= self.now_s:
@@ -320,7 +320,7 @@ class LeaseView:
 def is_long_enough(free_s: float, lead_s: float) -> bool:
     """Tell whether a host that is free for so long takes a server.
 
-    :param lead_s: see Guard
+    :param lead_s: see GuardTime
     """
     return free_s > lead_s
 

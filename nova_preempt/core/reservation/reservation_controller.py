@@ -15,7 +15,7 @@ from typing import TypeAlias
 from nova_preempt.core import controller
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain_rules
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_model
@@ -50,7 +50,7 @@ class Migrate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TurnAway:
+class ReportStrangers:
     """Report servers of others on a host of the reservation."""
 
     host: str
@@ -89,8 +89,8 @@ class StartReservation:
     """Start the reservation."""
 
 
-Intent: TypeAlias = (Evict | Migrate | TurnAway | SetHost | ReplaceHost
-    | healing_rules.ReturnHost | StartReservation)
+Intent: TypeAlias = (Evict | Migrate | ReportStrangers | SetHost | ReplaceHost
+    | host_replacement.ReturnHost | StartReservation)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _other_hosts(view: observed_hosts.ReservationView) -> tuple[Intent, ...]:
             for name in down)
     if reservation.ready_at is not None:
         former = view.former()
-        found = former and healing_rules.returns(
+        found = former and host_replacement.returns(
             reservation.quantity,
             {name: _own(view, name) for name in reservation.held},
             {name: _own(view, name) for name in former}, )
@@ -253,7 +253,7 @@ class _HostSteps:
         strangers = tuple(server.uuid for server in servers
                           if self._reservation.uuid not in server.named)
         if strangers:
-            self._intents.append(TurnAway(name, strangers))
+            self._intents.append(ReportStrangers(name, strangers))
             self._drain(name, servers)
             self._has_strangers = True
 

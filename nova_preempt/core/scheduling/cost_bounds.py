@@ -21,7 +21,7 @@ import operator
 
 from nova_preempt.core import capacity
 from nova_preempt.core import costs
-from nova_preempt.core import host_requirements
+from nova_preempt.core import host_fit
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
@@ -33,7 +33,7 @@ from nova_preempt.core.model import (
     Server,
     SlotAmounts,
 )
-from nova_preempt.core.scheduling.preemption_policy import Classes
+from nova_preempt.core.scheduling.preemption_policy import ClassPromises
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.times import microseconds
 
@@ -108,7 +108,7 @@ class CostBounds:
     def find(
         self, host: str, providers: Sequence[Provider],
         servers: Mapping[str, Server], now_us: int,
-        classes: Classes | None = None, ) -> CostBound | None:
+        classes: ClassPromises | None = None, ) -> CostBound | None:
         """Return the cost bound of a host, if it still holds."""
         known = self._known.get(host)
         if known is not None and (
@@ -123,7 +123,7 @@ class CostBounds:
         return None
 
     def _seen_again(self, host: str, known: CostBound,
-                    classes: Classes) -> CostBound | None:
+                    classes: ClassPromises) -> CostBound | None:
         """Return the bound if the promises to servers are the same still."""
         if known.promised != classes.known(known.servers.values()):
             return None
@@ -134,14 +134,14 @@ class CostBounds:
     def work_out(
         self, host: Host, servers: Mapping[str, Server],
         hosted: Sequence[HostedServer], now_us: int,
-        classes: Classes | None = None, ) -> CostBound:
+        classes: ClassPromises | None = None, ) -> CostBound:
         """Compute, store and return the cost bound of a host from now on.
 
         :param servers: the preemptible ones there; never changed afterwards
         :param hosted: of the host, see Memo
         """
         found, until_us = self._costs(hosted, now_us, classes)
-        bound = host_requirements.lower_bound(self._request, Host(
+        bound = host_fit.lower_bound(self._request, Host(
             host.name, host.providers,
             tuple([Candidate(each.server.uuid, each.freed, cost)
                    for each, cost in found]),
@@ -168,7 +168,7 @@ class CostBounds:
 
     def _costs(
         self, hosted: Sequence[HostedServer], now_us: int,
-        classes: Classes | None,
+        classes: ClassPromises | None,
     ) -> tuple[list[tuple[HostedServer, int]], int]:
         """Return eligible servers with least costs, and until when."""
         until_us = costs.NEVER_US
@@ -187,7 +187,7 @@ class CostBounds:
         return known, until_us
 
     def _of_server(
-        self, each: HostedServer, now_us: int, classes: Classes | None
+        self, each: HostedServer, now_us: int, classes: ClassPromises | None
     ) -> tuple[int, int] | None:
         """Return the least cost of a server, and until when that holds.
 

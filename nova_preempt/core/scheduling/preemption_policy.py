@@ -17,7 +17,7 @@ from nova_preempt.core.notice_period import NoticeRule
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rank:
+class PreemptionRight:
     """The right of a request to preempt.
 
     ``claim``: of a preemptible request, its claim as Policy.classes knows it;
@@ -28,8 +28,8 @@ class Rank:
     claim: object = None
 
 
-PREEMPTIBLE = Rank(is_preemptible=True)
-NORMAL = Rank(is_preemptible=False)
+PREEMPTIBLE = PreemptionRight(is_preemptible=True)
+NORMAL = PreemptionRight(is_preemptible=False)
 
 
 #: How many hosts that need victims are filtered and weighed at once, the
@@ -45,7 +45,7 @@ MAX_ATTEMPTS = 10
 MAX_PUBLISHED_COST_US = 2**63 - 1
 
 
-class Classes(Protocol):
+class ClassPromises(Protocol):
     """Promises of classes of service to preemptible servers, at one time."""
 
     @property
@@ -101,14 +101,14 @@ class Policy:
     preemptions: Mapping[str, int] = dataclasses.field(default_factory=dict)
     always: bool = False
     shortlist: int = dataclasses.field(default_factory=lambda: SHORTLIST_SIZE)
-    classes: Classes | None = None
+    classes: ClassPromises | None = None
 
-    def may_preempt_any(self, rank: Rank) -> bool:
+    def may_preempt_any(self, rank: PreemptionRight) -> bool:
         """Return whether a request of this rank may preempt at all."""
         return not rank.is_preemptible or (
             rank.claim is not None and self.classes is not None)
 
-    def may_preempt(self, rank: Rank, server: Server) -> bool:
+    def may_preempt(self, rank: PreemptionRight, server: Server) -> bool:
         """Return whether a request of this rank may preempt a server.
 
         A strict order: normal requests preempt all preemptible servers, and

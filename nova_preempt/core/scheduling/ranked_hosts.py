@@ -8,7 +8,7 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Server
 from nova_preempt.core.scheduling.cloud_port import HostTrial
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 import itertools
 
 from nova_preempt.core.scheduling.cloud_port import CloudPort
-from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.victim_search import VictimSearch
+from nova_preempt.core.scheduling.plan_search import PlanSearch
+from nova_preempt.core.scheduling.preemption_plan import Plan
 
 
 class Shortlist:
@@ -24,7 +24,7 @@ class Shortlist:
     """
 
     def __init__(
-        self, cloud: CloudPort, search: VictimSearch, idle_age_s: float = 0,
+        self, cloud: CloudPort, search: PlanSearch, idle_age_s: float = 0,
         list_age_s: float = 0, ) -> None:
         self.plans: dict[str, Plan] = {}
         self.has_begun = False

@@ -63,8 +63,8 @@ _OPTIONS = simulation_settings.Options(
     preemption_policy.Policy(eligibility.Rules(), ('delete',),
                              costs.partial_hour),
     interval_s=NOTE_S, reservations=simulation_settings.ReservationOptions(
-        leases.Guard(0, notice_period.NoticeRule(0), eligibility.Rules(), 0,
-                     0), 0,
+        leases.GuardTime(0, notice_period.NoticeRule(0), eligibility.Rules(),
+                         0, 0), 0,
         ranking=calendar.energy, reservable_default=True))
 
 _DAY_S = 86400

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core import poll_timing
-from nova_preempt.core.poll_timing import Failure
+from nova_preempt.core.poll_timing import AttemptFailure
 
 
 class TestWait(unittest.TestCase):
@@ -67,21 +67,24 @@ class TestTryAgain(unittest.TestCase):
 
     def test_after_a_race(self):
         for failure, conflicts, expected in (
-                (Failure.NO_HOST, 0, False), (Failure.NO_HOST, 1, True),
-                (Failure.STUCK, 0, True), (Failure.LOST, 0, True),
-                (Failure.OTHER, 1, False)):
+                (AttemptFailure.NO_HOST, 0, False),
+                (AttemptFailure.NO_HOST, 1, True), (
+                    AttemptFailure.STUCK, 0, True),
+                (AttemptFailure.LOST, 0, True),
+                (AttemptFailure.OTHER, 1, False)):
             with self.subTest(failure=failure, conflicts=conflicts):
                 self.assertIs(expected, self.again(failure, conflicts))
 
     def test_where_hosts_have_more_room_than_was_known(self):
-        for failure, expected in ((Failure.NO_HOST, True),
-                                  (Failure.OTHER, False)):
+        for failure, expected in ((AttemptFailure.NO_HOST, True),
+                                  (AttemptFailure.OTHER, False)):
             self.assertIs(expected, self.again(failure, outdated=True))
-        self.assertFalse(self.again(Failure.NO_HOST, outdated=True, left_s=0))
+        self.assertFalse(self.again(AttemptFailure.NO_HOST, outdated=True,
+                                    left_s=0))
 
     def test_not_without_end(self):
-        self.assertFalse(self.again(Failure.STUCK, attempts_left=0))
-        self.assertFalse(self.again(Failure.STUCK, left_s=0))
+        self.assertFalse(self.again(AttemptFailure.STUCK, attempts_left=0))
+        self.assertFalse(self.again(AttemptFailure.STUCK, left_s=0))
 
 
 class TestTimeBudget(unittest.TestCase):

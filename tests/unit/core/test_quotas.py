@@ -31,7 +31,7 @@ class TestUsage(unittest.TestCase):
     def check(self, used, requested, wanted, uuids, servers=None, requests=(),
               claims=()):
         """Each of used and requested is (servers, vcpus, memory_mb)."""
-        found, adds = quotas.ProjectRecords(
+        found, adds = quotas.ProjectServers(
             servers or {}, requests, claims).usage(wanted, list(uuids))
         self.assertEqual(used, tuple(found[name] for name in quotas.NAMES))
         self.assertEqual({name: amount for name, amount
@@ -102,7 +102,7 @@ class TestUsage(unittest.TestCase):
                    claims=[claim(1, 'n', normal())])
 
     def test_settled(self):
-        records = quotas.ProjectRecords(
+        records = quotas.ProjectServers(
             {'quiet': server(), 'busy': server(busy=True)}, {'waiting'},
             [claim(1, 'quiet'), claim(2, 'busy'), claim(3, 'waiting'),
              claim(4, 'deleted')])

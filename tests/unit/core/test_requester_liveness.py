@@ -15,8 +15,9 @@ HELD = reservation_model.Reservation(
     hosts=(reservation_model.Assignment('node1', START, END),
            reservation_model.Assignment('node2', START, END,
                                         status=reservation_model.LOST)))
-RESERVATION = requester_liveness.Purpose('reservation', reservation_uuid='r',
-                                         node='node1')
+RESERVATION = requester_liveness.ServedRequest('reservation',
+                                               reservation_uuid='r',
+                                               node='node1')
 
 
 class Cloud:
@@ -46,7 +47,7 @@ class TestWanted(unittest.TestCase):
         return requester_liveness.why_unneeded(purpose, Cloud(**cloud), now)
 
     def test_server(self):
-        purpose = requester_liveness.Purpose('create', 's')
+        purpose = requester_liveness.ServedRequest('create', 's')
         self.assertEqual('', self.why_not(purpose, gone={'other'}))
         self.assertEqual(requester_liveness.SERVER_GONE,
                          self.why_not(purpose, gone={'s'}))
@@ -73,8 +74,8 @@ class TestWanted(unittest.TestCase):
                 self.why_not(dataclasses.replace(RESERVATION, node=node)))
 
     def test_headroom(self):
-        purpose = requester_liveness.Purpose('headroom',
-                                             providers=frozenset({'rp'}))
+        purpose = requester_liveness.ServedRequest('headroom',
+                                                   providers=frozenset({'rp'}))
         self.assertEqual('', self.why_not(purpose, short={'rp'}))
         self.assertEqual('there is enough headroom without them',
                          self.why_not(purpose, short={'other'}))
@@ -82,4 +83,4 @@ class TestWanted(unittest.TestCase):
     def test_evictions_that_cannot_be_withdrawn(self):
         for operation in ('maximum_runtime', 'simulate', 'repair'):
             self.assertEqual(
-                '', self.why_not(requester_liveness.Purpose(operation)))
+                '', self.why_not(requester_liveness.ServedRequest(operation)))

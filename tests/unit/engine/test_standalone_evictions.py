@@ -114,8 +114,8 @@ class TestEnds(testtools.TestCase):
         decision, = (call.args[0] for call in made._process.decisions
                      .create_decision.call_args_list)
         self.assertEqual(
-            requester_liveness.Purpose('reservation', '', 'r', 'node1',
-                                       frozenset('p')),
+            requester_liveness.ServedRequest('reservation', '', 'r', 'node1',
+                                             frozenset('p')),
             eviction_observer.purpose(dataclasses.replace(decision, victims=(
                 db.Victim('s1', allocations={'p': {}}),))))
 

@@ -12,7 +12,7 @@ from nova_preempt import db
 from nova_preempt.cloud import instance_poller
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
-from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.scheduler import releasing_capacity
 from nova_preempt.scheduler import request_deadline
@@ -63,7 +63,7 @@ class SurplusTestCase(unittest.TestCase):
         self.resources = {'VCPU': wanted, **resources}
         cloud = self.world.answers()
         cloud.releasing = lambda: self.surplus.releasing(decisions)
-        found = victim_search.VictimSearch(
+        found = plan_search.PlanSearch(
             cloud, model.Request.of(self.resources), self.world.policy,
             world.NOW, excluded=['v1'])
         found.exclude_ending()

@@ -10,7 +10,7 @@ from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import poll_timing
-from nova_preempt.core import refusals
+from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import releasing_capacity
@@ -26,7 +26,7 @@ class Cycle:
     """Context that can be entered and has no state."""
 
     refusal = ''
-    decision = types.SimpleNamespace(why=refusals.Reason.REQUEST)
+    decision = types.SimpleNamespace(why=refusal_texts.Reason.REQUEST)
     has_begun = False
     unanswered = ''
     resources = {'VCPU': 3}
@@ -55,7 +55,7 @@ class RetryLoopTestCase(unittest.TestCase):
         self.retry_loop = retry_loop.RetryLoop(self.preemption)
         self.cycle = Cycle()
         self.enterContext(mock.patch.object(
-            scheduling_pass, 'SchedulingCycle', self.make_cycle))
+            scheduling_pass, 'SchedulingPass', self.make_cycle))
 
     def make_cycle(self, preemption, asked):
         self.cycle.asked = asked
@@ -181,7 +181,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
     def test_an_error_of_a_service_while_it_looked(self):
         text, note = self.refused(
             exception.NoValidHost(reason=''), refusal='http://secret: 503',
-            decision=types.SimpleNamespace(why=refusals.Reason.SERVICE))
+            decision=types.SimpleNamespace(why=refusal_texts.Reason.SERVICE))
         self.assertNotIn('secret', text)
         self.assertEqual('http://secret: 503', note)
 

@@ -25,9 +25,9 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.conf import preemption
-from nova_preempt.core import host_requirements
+from nova_preempt.core import host_fit
 from nova_preempt.core import model
-from nova_preempt.core import refusals
+from nova_preempt.core import refusal_texts
 from nova_preempt.scheduler import scheduler_endpoint
 
 objects.register_all()
@@ -49,7 +49,7 @@ class TestNoHost(unittest.TestCase):
         for refusal, unanswered, expected in (
                 ('', '', 'no valid host'), ('paused', 'away', 'paused'),
                 ('', 'http://secret: 500',
-                 refusals.message(refusals.Reason.SERVICE))):
+                 refusal_texts.message(refusal_texts.Reason.SERVICE))):
             cycle = types.SimpleNamespace(refusal=refusal,
                                           unanswered=unanswered)
             self.assertEqual(expected, scheduler_endpoint.QueryEndpoint._none(
@@ -100,9 +100,9 @@ class TestDevices(DevicesTestCase):
             *(model.Provider(f'g{number}', 1, {GPU: model.Inventory(1)},
                              {'spot': {GPU: 1}}, 'h')
               for number in range(5))))
-        self.assertEqual(0, host_requirements.count(wanted, host, {}))
+        self.assertEqual(0, host_fit.count(wanted, host, {}))
         freed = {(f'g{number}', GPU): 1 for number in range(5)}
-        self.assertEqual(2, host_requirements.count(wanted, host, freed))
+        self.assertEqual(2, host_fit.count(wanted, host, freed))
         # Nova's own filter is asked for each device, too.
         asked, = self.spec(
             **{'pci_passthrough:alias': 'gpu:2'}).pci_requests.requests
@@ -263,7 +263,7 @@ class TestChances(DevicesTestCase):
 
     def chances(self, *names):
         with mock.patch.object(
-                scheduler_endpoint.victim_search, 'VictimSearch', **{
+                scheduler_endpoint.plan_search, 'PlanSearch', **{
                 'return_value.count.return_value': (1, 2)}):
             return [(each['preemptible'], each['normal']) for each
                     in scheduler_endpoint.QueryEndpoint(
@@ -284,7 +284,7 @@ class TestChances(DevicesTestCase):
                                                                counted))
         raised = self.assertRaises(messaging.ExpectedException)
         with mock.patch.object(
-                scheduler_endpoint.victim_search, 'VictimSearch', **{
+                scheduler_endpoint.plan_search, 'PlanSearch', **{
                 'return_value.count.side_effect':
                 lambda *args: counted.append(args)}), raised:
             asked.placement_chances(

@@ -23,10 +23,10 @@ class TestAges(unittest.TestCase):
 
     def test_lists_of_hosts_are_read_in_the_background(self):
         """They may be older than what a decision reads of servers."""
-        made = scheduling_pass.SchedulingCycle(mock.Mock(), mock.Mock())
+        made = scheduling_pass.SchedulingPass(mock.Mock(), mock.Mock())
         made._wanted = mock.Mock()
-        with mock.patch.object(scheduling_pass.decision_cycle,
-                               'Cycle') as core, (
+        with mock.patch.object(scheduling_pass.scheduling_cycle,
+                               'SchedulingCycle') as core, (
                                        mock.patch.object(
                                            scheduling_pass.request_specs,
                                            'protected_servers',
@@ -49,7 +49,7 @@ class TestClaim(unittest.TestCase):
         asked.deadline.silent = cloud_port.UnansweredHosts()
         self.now = 0
         self.preemption.monotonic = lambda: self.now
-        self.cycle = scheduling_pass.SchedulingCycle(self.preemption, asked)
+        self.cycle = scheduling_pass.SchedulingPass(self.preemption, asked)
         self.cycle._take = mock.Mock()
         state = types.SimpleNamespace(
             uuid='uuid', host='h',
@@ -124,7 +124,7 @@ class TestOutcomeUnknown(unittest.TestCase):
             allocation_claim.OutcomeUnknown('500'))
         deadline = mock.Mock()
         deadline.longest_notice_s.return_value = 0
-        self.cycle = scheduling_pass.SchedulingCycle(
+        self.cycle = scheduling_pass.SchedulingPass(
             self.preemption, request_context.RequestContext(
                 deadline=deadline))
 

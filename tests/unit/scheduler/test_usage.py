@@ -18,7 +18,7 @@ objects.register_all()
 class TestCellAway(unittest.TestCase):
 
     def servers(self, answers):
-        servers = preemption_quotas.ProjectServers(
+        servers = preemption_quotas.ProjectServerReader(
             dict, lambda uuids: set(),
             lambda project_id, cells: [world.server(
                 f'old-{uuid}', vcpus=2, memory_mb=512) for uuid in cells])

@@ -8,7 +8,7 @@ from hypothesis import strategies
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory, Request
-from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import indexed_cloud
 from nova_preempt.simulator import memory_cloud
@@ -120,7 +120,7 @@ class TestIndexedCloud(unittest.TestCase):
         answers = memory_cloud.MemoryCloudPort(self.cloud)
         answers.listed = lambda max_age_s: self.cloud.candidates(
             TWO, self.policy, NOW_US)
-        return [plan.host.name for plan in victim_search.VictimSearch(
+        return [plan.host.name for plan in plan_search.PlanSearch(
             answers, TWO, self.policy, world.NOW,
             memo=self.cloud.memo).ranked()]
 

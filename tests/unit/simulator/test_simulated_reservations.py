@@ -24,7 +24,7 @@ from tests.unit.simulator import test_simulated_power
 
 #: As by default, but for hosts that anybody may reserve.
 RESERVATIONS = simulation_settings.ReservationOptions(
-    leases.Guard(3600, NoticeRule(30), eligibility.Rules(), 120, 0), 3600,
+    leases.GuardTime(3600, NoticeRule(30), eligibility.Rules(), 120, 0), 3600,
     reservable_default=True)
 
 

@@ -19,7 +19,7 @@ from tests.unit.core.backlog.base import starts
 from tests.unit.core.backlog.base import vcpus
 from tests.unit.reservation import support
 
-GUARD = leases.Guard(
+GUARD = leases.GuardTime(
     60, notice_period.NoticeRule(120), eligibility.Rules(minimum_runtime_s=0),
     30, 0)
 

@@ -117,16 +117,18 @@ class TestChange(unittest.TestCase):
     def test_cancel(self):
         for status, now_s, expected in (
                 (reservation_model.PENDING, 900,
-                 admission.Cancel.NEVER_STARTS),
+                 admission.CancelEffect.NEVER_STARTS),
                 # Its hosts are not empty yet.
                 (reservation_model.PENDING, 1500,
-                 admission.Cancel.NEVER_STARTS),
+                 admission.CancelEffect.NEVER_STARTS),
                 (reservation_model.DEGRADED, 900,
-                 admission.Cancel.NEVER_STARTS),
-                (reservation_model.DEGRADED, 1000, admission.Cancel.ENDS_NOW),
-                (reservation_model.ACTIVE, 1999, admission.Cancel.ENDS_NOW),
+                 admission.CancelEffect.NEVER_STARTS),
+                (reservation_model.DEGRADED, 1000,
+                 admission.CancelEffect.ENDS_NOW),
+                (reservation_model.ACTIVE, 1999,
+                 admission.CancelEffect.ENDS_NOW),
                 (reservation_model.ACTIVE, 2000,
-                 admission.Cancel.ENDS_ANYWAY)):
+                 admission.CancelEffect.ENDS_ANYWAY)):
             with self.subTest(status=status, now_s=now_s):
                 self.assertIs(expected, admission.cancel(
                     reservation(status=status), now_s))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import down_host_controller
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_model
-from tests.unit.core.reservation import test_healing_rules
+from tests.unit.core.reservation import test_host_replacement
 
-MINE = test_healing_rules.reservation(('a', reservation_model.READY),
+MINE = test_host_replacement.reservation(('a', reservation_model.READY),
                                       ('b', reservation_model.LOST))
 
 
@@ -108,8 +108,9 @@ class View:
     percent: float = 20
 
     @property
-    def down(self) -> healing_rules.DownHosts:
-        return healing_rules.DownHosts(frozenset(self.held), self.number, 10)
+    def down(self) -> host_replacement.DownHosts:
+        return host_replacement.DownHosts(frozenset(self.held), self.number,
+                                          10)
 
     def blind(self) -> str:
         return '' if self.seen else 'the bus is away'

@@ -63,8 +63,8 @@ class TestFreeTime(unittest.TestCase):
 
 class TestGuard(unittest.TestCase):
 
-    GUARD = leases.Guard(60, notice_period.NoticeRule(120),
-                         eligibility.Rules(minimum_runtime_s=10), 30, 5)
+    GUARD = leases.GuardTime(60, notice_period.NoticeRule(120),
+                             eligibility.Rules(minimum_runtime_s=10), 30, 5)
 
     def test_how_long_a_server_has_to_have_its_host(self):
         self.assertEqual(60, self.GUARD.lead_s(False, 900, 900))
@@ -174,10 +174,10 @@ class TestView(unittest.TestCase):
         return view(self.leases, now_s, **kwargs).answer(lease_ids, project)
 
     def test_hosts_of_an_active_reservation(self):
-        self.assertEqual(leases.ReservedHosts(
+        self.assertEqual(leases.AllowedHosts(
             frozenset('BC'), own_hosts=frozenset('BC')),
                          self.answer('now'))
-        self.assertEqual(leases.ReservedHosts(
+        self.assertEqual(leases.AllowedHosts(
             frozenset('E'), own_hosts=frozenset('E')),
                          self.answer('other', project='q'))
 
@@ -185,18 +185,18 @@ class TestView(unittest.TestCase):
         self.assertFalse(self.answer('now').is_void)
         for lease_id in ('over', 'nobodys', 'other'):
             self.assertTrue(self.answer(lease_id).is_void)
-        self.assertFalse(leases.ReservedHosts(reason='nobody knows',
+        self.assertFalse(leases.AllowedHosts(reason='nobody knows',
                                        known=False).is_void)
 
     def test_hosts_that_others_are_still_on(self):
         lease = leases.Lease('r', 'p', leases.ACTIVE, 0, 2 ** 40,
                              frozenset('AB'), frozenset('B'))
         for unready, expected in (
-                ('B', leases.ReservedHosts(
+                ('B', leases.AllowedHosts(
                     frozenset('A'), own_hosts=frozenset('AB'))),
-                ('', leases.ReservedHosts(
+                ('', leases.AllowedHosts(
                     frozenset('AB'), own_hosts=frozenset('AB'))),
-                ('AB', leases.ReservedHosts(
+                ('AB', leases.AllowedHosts(
                     reason='Reservation r has no host that is empty yet.'))):
             known = leases.Leases([dataclasses.replace(
                 lease, unready=frozenset(unready))])
@@ -220,7 +220,7 @@ class TestView(unittest.TestCase):
                           '1970-01-01T00:00:03Z.')),
                 ('empty', 'Reservation empty has no host left.')):
             with self.subTest(lease_id):
-                self.assertEqual(leases.ReservedHosts(reason=reason),
+                self.assertEqual(leases.AllowedHosts(reason=reason),
                                  self.answer(lease_id))
 
     def test_a_lease_of_another_project_counts_as_unknown(self):
@@ -251,7 +251,7 @@ class TestView(unittest.TestCase):
         old = view(self.leases, 5, fresh=False, fail_open=True)
         self.assertEqual(math.inf, old.free_s('A'))
         self.assertEqual(math.inf, old.free_s('B'))
-        self.assertEqual(leases.ReservedHosts(
+        self.assertEqual(leases.AllowedHosts(
             frozenset('BC'), own_hosts=frozenset('BC')),
                          old.answer(['now'], 'p'))
 

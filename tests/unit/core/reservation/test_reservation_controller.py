@@ -8,7 +8,7 @@ import unittest
 from nova_preempt.core.energy import host_classification
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain_rules
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
@@ -241,18 +241,19 @@ class TestController(unittest.TestCase):
                                 ('h2', reservation_model.READY),
                                 quantity=1, ready=True),
                     {'h1': [own]}, lost=('h1',))
-        self.assertEqual(((healing_rules.ReturnHost('h1', 'h2'),), 0),
+        self.assertEqual(((host_replacement.ReturnHost('h1', 'h2'),), 0),
                          self.step(view, -100))
         view.reservation = dataclasses.replace(
             view.reservation, ready_at=None)
-        self.assertNotIn(healing_rules.ReturnHost('h1', 'h2'),
+        self.assertNotIn(host_replacement.ReturnHost('h1', 'h2'),
                          self.step(view, -100)[0])
 
     def test_other_servers_are_removed(self):
         view = View(reservation(('h1', reservation_model.READY), ready=True), {
             'h1': [drain_rules.Server('own', ('r1',)), spot('p'),
                    normal('n')]})
-        turned_away = ((reservation_controller.TurnAway('h1', ('p', 'n')),
+        turned_away = ((reservation_controller.ReportStrangers('h1',
+                                                               ('p', 'n')),
                         reservation_controller.Migrate('h1', 'n'),
                         reservation_controller.Evict('h1', ('p',))), 5)
         self.assertEqual(turned_away, self.step(view, -100))

@@ -55,8 +55,8 @@ class World(world.World):
         self.set(classes=found)
         return found
 
-    def rank(self, one: Claimant) -> preemption_policy.Rank:
-        return preemption_policy.Rank(
+    def rank(self, one: Claimant) -> preemption_policy.PreemptionRight:
+        return preemption_policy.PreemptionRight(
             is_preemptible=True,
             claim=Promises(CLASSES, {}, NOW_US).claim(one),
         )
@@ -109,7 +109,8 @@ class TestClasses(unittest.TestCase):
         rank = self.world.rank(claimant("new", "gold", 0, 60))
         self.assertIsNone(self.place(rank=rank))
         self.assertFalse(self.world.policy.may_preempt_any(rank))
-        self.assertTrue(self.world.policy.may_preempt_any(preemption_policy.NORMAL))
+        self.assertTrue(
+            self.world.policy.may_preempt_any(preemption_policy.NORMAL))
 
     def test_a_server_of_a_class_is_never_deleted(self) -> None:
         """Not even if the operator does not allow shelve any more."""

@@ -16,10 +16,10 @@ from nova_preempt.core.classes import promised_availability
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.costs import CostOptions
 from nova_preempt.core.model import SECOND, Inventory, Request
+from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.core.scheduling import cost_bounds
-from nova_preempt.core.scheduling import host_memo
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling import victim_search
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import memory_cloud
 from tests.unit.core.classes.support import CLASSES
@@ -44,7 +44,7 @@ STEPS = st.one_of(
         st.integers(1, 4), st.integers(0, 4), st.integers(0, 9))))
 
 
-class FullPass(host_memo.Memo):
+class FullPass(cost_bound_cache.CostBoundCache):
     """Leaves nothing for other requests."""
 
     def floors(self, request, policy, rank):
@@ -127,7 +127,7 @@ class Cloud(memory_cloud.MemoryCloud):
         if not name:
             return preemption_policy.NORMAL
         now_us = microseconds(self.now)
-        return preemption_policy.Rank(True, self.promises(
+        return preemption_policy.PreemptionRight(True, self.promises(
             ).claim(class_dispatch.Claimant(
                 'new', CLASSES.find(name),
                 server_clocks.ServerClocks((server_clocks.Event(
@@ -150,7 +150,7 @@ class Cloud(memory_cloud.MemoryCloud):
         vcpus, memory_mb, protected = asked
         there = sorted(uuid for host in self.hosts.values()
                        for uuid in host.servers)
-        search = victim_search.VictimSearch(
+        search = plan_search.PlanSearch(
             self.answers(), Request.of(world.amounts(vcpus, memory_mb)),
             policy, self.now, rank, there[:protected], what_is_left)
         return [(plan.key, plan.victim_set) for plan in search.ranked()]
@@ -162,7 +162,7 @@ class TestFloors(unittest.TestCase):
         self.cloud = Cloud()
         self.policy = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), costs.partial_hour)
-        self.memo = host_memo.Memo()
+        self.memo = cost_bound_cache.CostBoundCache()
 
     def work_out(self, vcpus=2):
         """Ask; tell of which hosts something was worked out anew."""
@@ -180,9 +180,9 @@ class TestFloors(unittest.TestCase):
     def first(self):
         """Ask for the best host only."""
         with mock.patch.object(
-                victim_search.VictimSearch, '_bound', autospec=True,
-                side_effect=victim_search.VictimSearch._bound) as bound:
-            search = victim_search.VictimSearch(
+                plan_search.PlanSearch, '_bound', autospec=True,
+                side_effect=plan_search.PlanSearch._bound) as bound:
+            search = plan_search.PlanSearch(
                 self.cloud.answers(), Request.of({'VCPU': 8}), self.policy,
                 self.cloud.now, memo=self.memo)
             found = next(search.ranked()).host.name
@@ -199,7 +199,7 @@ class TestFloors(unittest.TestCase):
         st.lists(SPOTS, max_size=12), st.lists(STEPS, max_size=12))
     def test_same_order_as_of_a_full_pass(self, cost, period_s, minimum_s,
                                           spots, steps):
-        cloud, kept = Cloud(), host_memo.Memo()
+        cloud, kept = Cloud(), cost_bound_cache.CostBoundCache()
         policy = preemption_policy.Policy(eligibility.Rules(
             minimum_runtime_s=minimum_s), ('delete',), cost,
             CostOptions(period_s))
@@ -221,7 +221,7 @@ class TestFloors(unittest.TestCase):
             st.integers(0, 600)), min_size=HOSTS, max_size=2 * HOSTS),
         st.lists(STEPS_WITH_CLASSES, max_size=9))
     def test_same_order_with_classes(self, cost, spots, steps):
-        cloud, kept = Cloud(), host_memo.Memo()
+        cloud, kept = Cloud(), cost_bound_cache.CostBoundCache()
         size = 8 * HOSTS // len(spots)
         for number, (age_s, minimum_s, name, waited_s) in enumerate(spots):
             cloud.come((number % HOSTS, size, size, age_s, minimum_s))
@@ -294,7 +294,7 @@ class TestFloors(unittest.TestCase):
         for rank, hosts in ((preemption_policy.NORMAL, {0, 1, 2}),
                             (self.cloud.rank('gold', 60), {0, 2})):
             known = self.memo.floors(Request.of({'VCPU': 8}), policy, rank)
-            list(victim_search.VictimSearch(
+            list(plan_search.PlanSearch(
                 self.cloud.answers(), Request.of({'VCPU': 8}), policy,
                 self.cloud.now, rank, memo=self.memo).ranked())
             self.assertEqual(hosts, {
@@ -335,10 +335,10 @@ class TestFloors(unittest.TestCase):
 
     def test_kinds_of_requests_are_bounded(self):
         self.fill()
-        for number in range(host_memo.MOST_KINDS + 5):
+        for number in range(cost_bound_cache.MOST_KINDS + 5):
             self.memo.floors(Request.of({'VCPU': number}), self.policy,
                              preemption_policy.NORMAL)
-        self.assertEqual(host_memo.MOST_KINDS, len(self.memo._floors))
+        self.assertEqual(cost_bound_cache.MOST_KINDS, len(self.memo._floors))
         self.assertIs(
             self.memo.floors(Request.of({'VCPU': number}), self.policy,
                              preemption_policy.NORMAL),

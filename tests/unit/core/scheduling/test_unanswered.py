@@ -5,9 +5,9 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import refusals
+from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import filtering
+from nova_preempt.core.scheduling import plan_filtering
 from tests.unit.core.scheduling import world
 
 CAPACITY = {'VCPU': 8}
@@ -188,7 +188,7 @@ class TestClaiming(UnansweredTestCase):
         self.order()
         self.cycle.silent.note('x', cloud_port.Unanswered('away',
                                                           cloud_port.READ_S))
-        self.cycle.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cycle.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.assertIsNotNone(self.cycle.confirm('h'))
         self.broken = {'i': 0}
         self.assertIsNone(self.cycle.confirm('i'))
@@ -206,4 +206,4 @@ class TestClaiming(UnansweredTestCase):
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.assertEqual('', self.order())
         self.assertEqual('away', self.cycle.refusal)
-        self.assertEqual(refusals.Reason.SERVICE, self.cycle.why)
+        self.assertEqual(refusal_texts.Reason.SERVICE, self.cycle.why)

@@ -19,10 +19,10 @@ from typing import Any
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Inventory, Request, Resources, Server
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import decision_cycle
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling import scheduling_cycle
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.simulator import memory_cloud
 
 NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
@@ -116,15 +116,16 @@ class World(memory_cloud.MemoryCloud):
         self.policy = dataclasses.replace(self.policy, **values)
 
     def cycle(self, resources: Resources,
-              **kwargs: object) -> decision_cycle.Cycle:
+              **kwargs: object) -> scheduling_cycle.SchedulingCycle:
         """Return a Cycle that knows which hosts have room."""
         self.view = self.answers()
-        cycle = decision_cycle.Cycle(self.view, Request.of(resources),
-                                     self.policy, NOW, **kwargs)
+        cycle = scheduling_cycle.SchedulingCycle(self.view,
+                                                 Request.of(resources),
+                                                 self.policy, NOW, **kwargs)
         self.begin(cycle)
         return cycle
 
-    def begin(self, cycle: decision_cycle.Cycle) -> None:
+    def begin(self, cycle: scheduling_cycle.SchedulingCycle) -> None:
         """Tell a Cycle which hosts have room."""
         cycle.found_room({
             uuid: host.providers[0].all_free

@@ -15,7 +15,7 @@ import functools
 from typing import TypeAlias
 
 from nova_preempt.core import capacity
-from nova_preempt.core import host_requirements
+from nova_preempt.core import host_fit
 from nova_preempt.core import lazy_ordering
 from nova_preempt.core.model import (
     Candidate,
@@ -30,20 +30,20 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.scheduling.cost_bound_cache import CostBoundCache
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
-from nova_preempt.core.scheduling.host_memo import Memo
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.core.times import microseconds
 
 #: Returns whether the host passes without servers, in order of uuid.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
 
 
-class VictimSearch:
+class PlanSearch:
     """Finds plans for one request.
 
-    :param rank: of the request, see preemption_policy.Rank
+    :param rank: of the request, see preemption_policy.PreemptionRight
     :param excluded: uuids of servers that must not be victims
     :param memo: figures of earlier requests, None for nothing
     :param silent: hosts that did not answer in earlier passes of the request
@@ -53,12 +53,12 @@ class VictimSearch:
     def __init__(
         self, cloud: cloud_port.CloudPort, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
-        rank: preemption_policy.Rank = preemption_policy.NORMAL,
-        excluded: Collection[str] = (), memo: Memo | None = None,
+        rank: preemption_policy.PreemptionRight = preemption_policy.NORMAL,
+        excluded: Collection[str] = (), memo: CostBoundCache | None = None,
         silent: cloud_port.UnansweredHosts | None = None, ) -> None:
         self.refusals: dict[str, str] = {}
         self.silent = silent or cloud_port.UnansweredHosts()
-        self._memo = Memo() if memo is None else memo
+        self._memo = CostBoundCache() if memo is None else memo
         self._cloud = cloud
         self._request = request
         self.policy = policy
@@ -160,7 +160,7 @@ class VictimSearch:
             # Fresh data may show a lower cost.
             return (0, 0, "", listing.uuid)
         host, _ = self._host(listing.name, listing.providers)
-        bound = host_requirements.lower_bound(self._request, host)
+        bound = host_fit.lower_bound(self._request, host)
         if isinstance(bound, Refusal):
             self.refusals[host.name] = bound.text
             return None
@@ -207,7 +207,7 @@ class VictimSearch:
         joined = self._join(host, servers, accept)
         if joined is not None:
             return joined
-        found = host_requirements.cheapest_victims(
+        found = host_fit.cheapest_victims(
             self._request, host, accept=accept
             and (
                 lambda chosen: accept(
@@ -221,10 +221,10 @@ class VictimSearch:
     def _planned(
         self, host: Host, found: VictimSet, servers: Mapping[str, Server]
     ) -> Plan:
-        amounts = host_requirements.taken(
+        amounts = host_fit.taken(
             self._request, host,
             capacity.total(each.resources for each in found.victims), )
-        lack = host_requirements.missing(host, amounts)
+        lack = host_fit.missing(host, amounts)
         return Plan(host, lack, found, servers)
 
     def _join(
@@ -266,9 +266,9 @@ class VictimSearch:
         Budgets are ignored unless they are used up.
         """
         host, _ = self._host(name, providers)
-        free = host_requirements.count(self._request, host, {})
+        free = host_fit.count(self._request, host, {})
         freed = capacity.total(each.resources for each in host.candidates)
-        return free, host_requirements.count(self._request, host, freed) - free
+        return free, host_fit.count(self._request, host, freed) - free
 
     def placements(
         self, name: str, providers: Sequence[Provider],
@@ -276,7 +276,7 @@ class VictimSearch:
         """Return placements of the request without these servers."""
         host = Host(name, tuple(providers))
         held = self._releasing.get(host.uuid, pending_evictions.NOTHING).held
-        return host_requirements.placements(
+        return host_fit.placements(
             self._request, host,
             capacity.total(
                 self.policy.freed(server, held(host, server.uuid))

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 from nova_preempt.core import victims
 from nova_preempt.core.scheduling.cloud_port import CloudPort
 from nova_preempt.core.scheduling.cloud_port import HostTrial
-from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.victim_search import Accept
-from nova_preempt.core.scheduling.victim_search import VictimSearch
+from nova_preempt.core.scheduling.plan_search import Accept
+from nova_preempt.core.scheduling.plan_search import PlanSearch
+from nova_preempt.core.scheduling.preemption_plan import Plan
 
 #: Data on servers and on hosts with capacity are read again before a claim if
 #: they are older, in seconds.
 LATEST_S = 1
 
 
-def passing_plans(cloud: CloudPort, search: VictimSearch,
+def passing_plans(cloud: CloudPort, search: PlanSearch,
                   planned: Sequence[Plan]) -> list[Plan]:
     """Return plans of the hosts that pass the filters without their victims.
 
@@ -42,7 +42,7 @@ def passing_plans(cloud: CloudPort, search: VictimSearch,
 
 
 def latest(
-    cloud: CloudPort, search: VictimSearch, plan: Plan, *, had_room: bool
+    cloud: CloudPort, search: PlanSearch, plan: Plan, *, had_room: bool
 ) -> Plan | None:
     """Return the plan of a host that is about to be claimed, on fresh data.
 
@@ -69,7 +69,7 @@ def latest(
     return search.plan(name, providers, accept)
 
 
-def _is_least(cloud: CloudPort, search: VictimSearch, plan: Plan) -> bool:
+def _is_least(cloud: CloudPort, search: PlanSearch, plan: Plan) -> bool:
     """Return whether no fresh read would change the plan.
 
     An eviction is needed, since there is no capacity; if other servers have

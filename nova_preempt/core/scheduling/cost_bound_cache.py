@@ -17,7 +17,7 @@ from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.core.scheduling.preemption_policy import Policy
-from nova_preempt.core.scheduling.preemption_policy import Rank
+from nova_preempt.core.scheduling.preemption_policy import PreemptionRight
 
 #: The number of latest kinds of requests whose cost bounds are kept.
 MOST_KINDS = 32
@@ -30,7 +30,7 @@ class _Entry:
     hosted: tuple[HostedServer, ...]
 
 
-class Memo:
+class CostBoundCache:
     """Hosted servers and cost bounds by host. Thread-safe."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Memo:
         return entry.hosted
 
     def floors(self, request: Request, policy: Policy,
-               rank: Rank) -> CostBounds | None:
+               rank: PreemptionRight) -> CostBounds | None:
         """Return the cost bounds of such requests, by host.
 
         None if the cost function has no known bound over time.

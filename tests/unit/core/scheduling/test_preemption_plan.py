@@ -9,7 +9,7 @@ from nova_preempt.core.model import (
     Provider,
     VictimSet,
 )
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.preemption_plan import Plan
 
 HELD = {
     ("h", "VCPU"): 2,

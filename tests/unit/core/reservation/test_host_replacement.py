@@ -3,7 +3,7 @@ import unittest
 
 from nova_preempt.core.energy import host_classification
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_model
 
@@ -12,8 +12,8 @@ class TestReturns(unittest.TestCase):
 
     def check(self, quantity, held, former, *expected) -> None:
         self.assertEqual(
-            tuple(healing_rules.ReturnHost(*item) for item in expected),
-            healing_rules.returns(quantity, held, former))
+            tuple(host_replacement.ReturnHost(*item) for item in expected),
+            host_replacement.returns(quantity, held, former))
 
     def test_a_host_without_servers_is_not_returned(self) -> None:
         self.check(2, {'a': 1}, {'b': 0})
@@ -41,7 +41,7 @@ DARK = observed_hosts.Host('x', state='down', dark=True)
 class TestDown(unittest.TestCase):
 
     def find(self, held, partial=False, **hosts):
-        found = healing_rules.find_down(held, hosts, partial=partial)
+        found = host_replacement.find_down(held, hosts, partial=partial)
         return ''.join(sorted(found.held)), found.number, found.of
 
     def test_down_hosts_are_found(self) -> None:
@@ -79,7 +79,7 @@ class TestCandidates(unittest.TestCase):
     def find(self, hosts, now_s=0, ranking=calendar.name, vacant='abcdef',
              held=(), down='', lead_s=900, busy=(), servers=(),
              query=()):
-        return ''.join(healing_rules.candidates(
+        return ''.join(host_replacement.candidates(
             reservation(*held, host_properties=query), hosts, dict(busy),
             now_s=now_s, lead_s=lead_s, ranking=ranking, down=down,
             is_vacant=vacant.__contains__, servers=dict(servers)))
@@ -133,7 +133,7 @@ class TestCandidates(unittest.TestCase):
 
     def test_lost_hosts_that_are_free_again_are_found(self) -> None:
         hosts = {'a': UP, 'b': UP, 'c': OFF, 'e': UP}
-        self.assertEqual(['b'], healing_rules.free_lost_hosts(
+        self.assertEqual(['b'], host_replacement.free_lost_hosts(
             reservation(('a', reservation_model.READY),
                         ('b', reservation_model.LOST),
                         ('c', reservation_model.LOST),
@@ -145,7 +145,7 @@ class TestCandidates(unittest.TestCase):
 class TestStanding(unittest.TestCase):
 
     def standing(self, *args, **values):
-        return tuple(healing_rules.status_after(reservation(
+        return tuple(host_replacement.status_after(reservation(
             ('a', reservation_model.READY), ('b', reservation_model.LOST),
             **values), *args).values())
 

@@ -3,7 +3,7 @@
 """Scheduling cycle of a request: hosts for its servers, and victims.
 
 The steps are those of Nova's scheduler, which calls them from its hooks;
-Cycle.place() is a plain loop that calls them elsewhere:
+SchedulingCycle.place() is a plain loop that calls them elsewhere:
 
 1. offer(): the hosts that need victims and are filtered beside those with
    capacity;
@@ -20,25 +20,25 @@ import datetime
 import functools
 
 from nova_preempt.core.model import Request, Resources, Server
-from nova_preempt.core.refusals import Reason
+from nova_preempt.core.refusal_texts import Reason
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import filtering
+from nova_preempt.core.scheduling import plan_filtering
+from nova_preempt.core.scheduling import plan_search
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling import victim_search
-from nova_preempt.core.scheduling.host_memo import Memo
-from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.cost_bound_cache import CostBoundCache
+from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.core.scheduling.ranked_hosts import RankedHosts
 from nova_preempt.core.scheduling.shortlist import Shortlist
 
 
-class Cycle:
+class SchedulingCycle:
     """Decides a request in one pass over the hosts.
 
     :param cloud: the CloudPort
     :param request: the resources of each server
     :param policy: the operator's
     :param now: aware
-    :param rank: see preemption_policy.Rank
+    :param rank: see preemption_policy.PreemptionRight
     :param excluded: uuids of servers that must not be victims
     :param refusal: why no preemption can serve the request, '' if it may
     :param idle_age_s: how old data on hosts that need victims may be while
@@ -57,13 +57,14 @@ class Cycle:
     def __init__(
         self, cloud: cloud_port.CloudPort, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
-        rank: preemption_policy.Rank = preemption_policy.NORMAL,
+        rank: preemption_policy.PreemptionRight = preemption_policy.NORMAL,
         excluded: Collection[str] = (), refusal: str = "",
-        idle_age_s: float = 0, list_age_s: float = 0, memo: Memo | None = None,
+        idle_age_s: float = 0, list_age_s: float = 0,
+        memo: CostBoundCache | None = None,
         silent: cloud_port.UnansweredHosts | None = None, ) -> None:
         self.cloud = cloud
         self.request = request
-        self.search = victim_search.VictimSearch(
+        self.search = plan_search.PlanSearch(
             cloud, request, policy, now, rank, excluded, memo, silent)
         self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s)
         self.refusal = (
@@ -173,7 +174,7 @@ class Cycle:
             planned = [
                 self.shortlist.plans[uuid] for uuid in batch
                 if uuid in self.shortlist.plans]
-            for plan in filtering.passing_plans(
+            for plan in plan_filtering.passing_plans(
                 self.cloud, self.search, planned):
                 self.shortlist.plans[plan.host.uuid] = plan
                 self.hosts.add(plan)
@@ -258,7 +259,7 @@ class Cycle:
             return None
         planned = self.shortlist.plans[host]
         try:
-            latest = filtering.latest(
+            latest = plan_filtering.latest(
                 self.cloud, self.search, planned, had_room=host in self.room)
         except cloud_port.Unanswered as exc:
             self.leave(host, exc)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import eviction_budgets
-from nova_preempt.core.scheduling import filtering
+from nova_preempt.core.scheduling import plan_filtering
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.decision_cycle import Cycle
+from nova_preempt.core.scheduling.scheduling_cycle import SchedulingCycle
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW
 from tests.unit.core.support import LAW
@@ -71,7 +71,7 @@ class TestOrder(unittest.TestCase):
         groups = (*Request.of({'VCPU': 1}).groups,
                   *Request.of({'VGPU': 1}).groups)
         granular = Request((groups[0], type(groups[1])({'VGPU': 1}, '1')))
-        cycle = Cycle(found.answers(), granular, found.policy, NOW)
+        cycle = SchedulingCycle(found.answers(), granular, found.policy, NOW)
         self.assertEqual([], cycle.order(found.offered(cycle)))
 
 
@@ -203,7 +203,7 @@ class TestConfirm(unittest.TestCase):
         self.assertEqual(0, self.reads)
 
     def test_an_old_memory_of_space_reads_the_host_again(self):
-        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 
@@ -227,17 +227,17 @@ class TestConfirm(unittest.TestCase):
 
     def test_new_free_space_refuses_the_plan(self):
         """A new decision needs no victims."""
-        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(lambda: self.host.remove('v2')))
 
     def test_a_deleted_host_refuses_the_plan(self):
-        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(self.world.hosts.clear))
 
     def test_dearer_than_the_next_best(self):
         self.world.add('i', {'VCPU': 4}, {}, spots(('w', 15, 4)))
         self.cycle = self.world.cycle({'VCPU': 2})
-        self.cycle.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cycle.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.world.set(always=True)
 
         def meanwhile():
@@ -247,7 +247,7 @@ class TestConfirm(unittest.TestCase):
         self.assertIsNone(self.confirm(meanwhile))
 
     def test_the_filters_have_changed_their_mind(self):
-        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
+        self.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
 
         def meanwhile():
             self.world.passes = lambda host, without: 'v2' in world.uuids(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Host
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.core.scheduling import host_memo
-from tests.unit.core.scheduling import test_decision_cycle
+from nova_preempt.core.scheduling import cost_bound_cache
+from tests.unit.core.scheduling import test_scheduling_cycle
 from tests.unit.core.scheduling import world
 from tests.unit.core.support import LAW
 
@@ -19,7 +19,7 @@ from tests.unit.core.support import LAW
 class TestMemo(unittest.TestCase):
 
     def setUp(self):
-        self.memo = host_memo.Memo()
+        self.memo = cost_bound_cache.CostBoundCache()
         self.world = world.World()
         self.world.add('h', {'VCPU': 4, 'DISK_GB': 9}, {}, {
             'a': (1, {'VCPU': 2, 'DISK_GB': 5}), 'b': (1, {'VCPU': 1})})
@@ -81,14 +81,14 @@ class TestMemo(unittest.TestCase):
         self.assertEqual({('7', False)}, set(self.memo._entries))
 
     @LAW
-    @hypothesis.given(test_decision_cycle.clouds(), st.lists(st.integers(1, 4),
-                                                             max_size=6))
+    @hypothesis.given(test_scheduling_cycle.clouds(),
+                      st.lists(st.integers(1, 4), max_size=6))
     def test_the_memo_changes_no_decision(self, hosts, sizes):
         """After any placements."""
-        remembering = test_decision_cycle.build(hosts)
-        forgetful = test_decision_cycle.build(hosts)
+        remembering = test_scheduling_cycle.build(hosts)
+        forgetful = test_scheduling_cycle.build(hosts)
         for number, size in enumerate(sizes):
-            forgetful.memo = host_memo.Memo()
+            forgetful.memo = cost_bound_cache.CostBoundCache()
             self.assertEqual(
                 forgetful.placed({'VCPU': size}, f'new {number}'),
                 remembering.placed({'VCPU': size}, f'new {number}'))
