@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explores orders of events: see tests/exploration.
 
-Each seed is one exploration. A failure is told with its seed, what was wrong,
-the operations that are enough for it, and the command that plays it again.
+Each seed is one exploration. For each failure it prints the seed, the error,
+the operations that suffice to cause it, and the command that repeats it.
 """
 
 import argparse
@@ -23,40 +23,51 @@ def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--seeds', default='1-50',
-                        help='FIRST-LAST, or several with commas')
+                        help='seeds to explore: FIRST-LAST, or several '
+                             'with commas; default: 1-50')
     parser.add_argument('--operations', type=int, default=60,
-                        help='how many of users and operators; 60')
+                        help='number of operations of users and operators '
+                             'in each exploration; default: 60')
     parser.add_argument('--evictions', action='store_true',
-                        help='operations that lead to many evictions; '
-                             'those of odd seeds do in any case')
-    parser.add_argument('--rooms',
-                        help='with commas: reservations, power, backlog; '
-                             'drawn by the seed')
+                        help='draw operations that lead to many evictions '
+                             'for every seed, not only for some')
+    parser.add_argument('--features',
+                        help='features to enable beside preemption, with '
+                             'commas: reservations, power, backlog; '
+                             'default: drawn from the seed')
     parser.add_argument('--hosts', type=int, default=4,
-                        help='how many the cloud has; 4')
+                        help='number of hosts of the cloud; default: 4')
     parser.add_argument('--rate', type=float,
-                        help='how often a call fails; drawn by the seed')
-    parser.add_argument('--only', help='their numbers, with commas: no others')
+                        help='share of calls that fail, from 0 to 1; '
+                             'default: drawn from the seed')
+    parser.add_argument('--only',
+                        help='perform only the operations with these '
+                             'numbers, with commas')
     parser.add_argument('--fault', default='',
-                        help='a mended fault to put back, see '
+                        help='reintroduce this fault of '
                              'tests/exploration/mended_faults.py')
     parser.add_argument('--trace', action='store_true',
-                        help='tell everything that happens')
+                        help='print every event')
     parser.add_argument('--digest', action='store_true',
-                        help='tell a digest of the trace of each seed')
+                        help='print a digest of the trace of each seed')
     parser.add_argument('--no-failures', action='store_true',
-                        help='no call fails, and nothing crashes by itself')
-    parser.add_argument('--no-shortening', action='store_true')
+                        help='let no call fail and no process crash by '
+                             'itself')
+    parser.add_argument('--no-shortening', action='store_true',
+                        help='do not search for the operations that suffice '
+                             'to cause a failure')
     parser.add_argument('--first', action='store_true',
                         help='stop at the first failure')
-    parser.add_argument('--processes', type=int, default=1)
-    parser.add_argument('--done', help='a file of the seeds that are done, '
-                                       'which are left out')
+    parser.add_argument('--processes', type=int, default=1,
+                        help='number of processes; default: 1')
+    parser.add_argument('--done',
+                        help='skip the seeds in this file, and append the '
+                             'seeds that have not failed')
     return parser
 
 
 def list_seeds(args):
-    """The seeds that are to be explored, without those that are done."""
+    """Return the seeds to explore, without those in the file --done."""
     found = []
     for part in args.seeds.split(','):
         first, _, last = part.partition('-')
@@ -72,18 +83,18 @@ class Explorer:
     """Explores seeds in this process, in virtual time."""
 
     def __init__(self, args):
-        # In this order: the clock is in place before anything of ours is
-        # imported that has it as a default.
+        # The clock must be replaced before modules are imported that have
+        # it as a default argument.
         from nova_preempt.cmd import native_threads  # noqa: F401
         from tests.exploration import preparation
         preparation.prepare()
         from tests.exploration import explore
+        from tests.exploration import features
         from tests.exploration import mended_faults
-        from tests.exploration import rooms
         from tests.exploration import world
         self._world = world
         self._explore = explore
-        self._rooms = rooms
+        self._features = features
         self.faults = mended_faults
         # Collecting garbage between seeds takes less time.
         gc.freeze()
@@ -91,19 +102,19 @@ class Explorer:
         self.configure(args)
 
     def configure(self, args):
-        """Explore as these arguments say from now on."""
+        """Use these arguments for the following explorations."""
         self._world.World.HOSTS, self._world.World.RATE = (
             args.hosts, args.rate)
         self._args = args
 
     def run(self, seeds):
-        """Explore; 1 if something was found."""
+        """Explore the seeds; return whether any has failed."""
         began, failures, done = time.process_time(), 0, 0
         for done, seed in enumerate(seeds, 1):
             has_failed = self._run_one(seed)
             gc.collect()
             failures += has_failed
-            # One that has failed comes again.
+            # A seed that has failed is explored again the next time.
             if self._args.done and not has_failed:
                 with open(self._args.done, 'a') as file:
                     file.write(f'{seed}\n')
@@ -123,21 +134,22 @@ class Explorer:
     def _draw(self, seed):
         """Return the settings and the operations of a seed."""
         args = self._args
-        rooms = self._rooms.draw(seed) if args.rooms is None else tuple(
-            filter(None, args.rooms.split(',')))
-        chosen = self._rooms.draw_operations(
-            seed, args.operations, rooms,
-            args.evictions or bool(seed // (2 if rooms else 1) % 2))
+        features = (
+            self._features.draw(seed) if args.features is None
+            else tuple(filter(None, args.features.split(','))))
+        chosen = self._features.draw_operations(
+            seed, args.operations, features,
+            args.evictions or bool(seed // (2 if features else 1) % 2))
         if args.only is not None:
             wanted = {int(number) for number in args.only.split(',')
                       if number}
             chosen = [each for each in chosen if each.number in wanted]
-        return self._rooms.draw_settings(seed, rooms), chosen
+        return self._features.draw_settings(seed, features), chosen
 
     def explore(self, seed, fault='', trace=None):
-        """Return the Failure of a seed, None if all is well.
+        """Return the Failure of a seed, None if it has not failed.
 
-        :param fault: the name of a mended fault to put back, '' for none
+        :param fault: name of a mended fault to reintroduce, '' for none
         """
         settings, chosen = self._draw(seed)
         with self.faults.put_back(fault):
@@ -179,15 +191,16 @@ class Explorer:
               f'--only {numbers} --trace'
               + (f' --rate {args.rate}' if args.rate else '')
               + (' --evictions' if args.evictions else '')
-              + (f' --rooms {args.rooms}' if args.rooms is not None else '')
+              + ('' if args.features is None
+                 else f' --features={args.features}')
               + (f' --fault {args.fault}' if args.fault else ''), flush=True)
 
 
 def run_processes(args, seeds):
-    """Explore in several processes; 1 if one of them found something."""
+    """Explore in several processes; return 1 if any seed has failed."""
     def run(number):
         mine = ','.join(map(str, seeds[number::args.processes]))
-        # The last ones count.
+        # argparse uses the last value of an option.
         return subprocess.call(
             [sys.executable, '-W', 'ignore', __file__, *sys.argv[1:],
              '--processes=1', f'--seeds={mine}'])
@@ -199,7 +212,7 @@ def run_processes(args, seeds):
 def fix_hashes(program):
     """Start this program again with a fixed order of sets of strings.
 
-    It is part of the order of events.
+    The order of events depends on it.
     """
     if os.environ.get('PYTHONHASHSEED') != '0':
         os.execve(sys.executable, [sys.executable, '-W', 'ignore', program,

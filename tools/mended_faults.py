@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds a seed for each fault of tests/exploration/mended_faults.py.
 
-A fault is put back, and seeds are explored until one fails which does not fail
-without it: first the known seed, then others. Writes the seeds and what they
-find into mended_faults.py, and the table into CONTRIBUTING.rst.
+It reintroduces the fault and explores seeds, the known one first, until one
+fails that does not fail without the fault. It writes the seeds and the
+failures into mended_faults.py, and the table into CONTRIBUTING.rst.
 """
 
 import argparse
@@ -21,18 +21,19 @@ def make_parser():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--seeds', default='1-1000',
-                        help='FIRST-LAST, or several with commas')
+                        help='seeds to try: FIRST-LAST, or several '
+                             'with commas; default: 1-1000')
     parser.add_argument('--faults', default='',
-                        help='their names, with commas; all')
+                        help='names of faults, with commas; default: all')
     parser.add_argument('--known', action='store_true',
-                        help='only those with a known seed')
+                        help='only faults with a known seed')
     parser.add_argument('--check', action='store_true',
                         help='write nothing')
     return parser
 
 
 class Finder:
-    """Finds seeds, and writes them down.
+    """Finds a seed for each fault, and records it.
 
     :ivar faults: the module tests.exploration.mended_faults
     """
@@ -59,7 +60,7 @@ class Finder:
         return None
 
     def note(self, name, failure):
-        """Write down which seed finds a fault."""
+        """Record the seed that finds a fault, in the module and the table."""
         self.faults.ALL[name] = dataclasses.replace(
             self.faults.ALL[name], seed=failure.seed, finds=failure.kind)
         text = re.sub(

@@ -5,8 +5,8 @@ import dataclasses
 import traceback
 
 from nova_preempt.core import invariants
+from tests.exploration import features
 from tests.exploration import operations
-from tests.exploration import rooms
 from tests.exploration import snapshots
 from tests.exploration import world as worlds
 
@@ -46,7 +46,7 @@ class Exploration:
         self._seed = seed
         self._operations = chosen
         self.world = worlds.World(
-            seed, trace, rooms.draw_settings(seed, rooms.draw(seed))
+            seed, trace, features.draw_settings(seed, features.draw(seed))
             if settings is None else settings)
         self.world.faults.is_off = not faults
         self._checked = 0

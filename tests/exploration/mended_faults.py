@@ -35,7 +35,7 @@ from nova_preempt.handover import victim_evictor
 #: Arguments of tools/explore.py with which the seeds find them: a cloud that
 #: is soon full, many evictions, and calls that often fail.
 ARGUMENTS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
-             '--evictions', '--rooms=')
+             '--evictions', '--features=')
 
 
 @dataclasses.dataclass(frozen=True)

@@ -312,7 +312,7 @@ class Engine(_Process):
             CONF, cells=lambda: {cell.uuid: cell for cell
                                  in self.world.cells.values()},
             driver=machines.Driver(self.world, CONF), sight=lambda: '')
-        # Rooms that are off have nothing to do.
+        # Features that are off have no tasks.
         engine._timed = [work for work in engine._timed
                          if work.tasks[0][0].split(':')[0]
                          in self.world.works]

@@ -15,6 +15,7 @@ import oslo_messaging as messaging
 from nova_preempt.reservation import lease_cache
 from tests.exploration import edges
 from tests.exploration import faults
+from tests.exploration import features
 from tests.exploration import keystone
 from tests.exploration import machines
 from tests.exploration import nova
@@ -23,7 +24,6 @@ from tests.exploration import nova_servers
 from tests.exploration import nova_user_api
 from tests.exploration import placement
 from tests.exploration import processes
-from tests.exploration import rooms
 from tests.exploration import substitutes
 from tests.exploration import tasks
 from tests.exploration import traps
@@ -48,8 +48,8 @@ class World:
         self.loop.trace = trace
         self.faults = faults.Faults(random.Random(f'{seed} faults'), self.RATE)
         self.settings = settings or {}
-        #: Names of the tasks of the engine's threads that run.
-        self.works = rooms.works(self.settings)
+        #: Names of the engine tasks that run.
+        self.works = features.works(self.settings)
         self._durations = random.Random(f'{seed} durations')
         self._exits = contextlib.ExitStack()
         self.cell0 = nova_records.CellMapping(

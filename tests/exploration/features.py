@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of operators, and the rooms of nova_preempt that a seed runs.
+"""The features and the options that each seed of an exploration enables.
 
-A room beside preemption has tasks in the engine, options, and operations of
-its users. Each seed draws which rooms run, so that most explorations are
-small, and rooms meet each other in the others.
+A feature is an optional part of nova_preempt: it has tasks in the engine,
+options, and operations of its users. Each seed draws its features, so that
+most explorations are small and the others combine features.
 """
 
 import dataclasses
 import random
 
-from tests.exploration import backlog_operations  # noqa: F401 (its kinds)
-from tests.exploration import eviction_operations  # noqa: F401
+from tests.exploration import backlog_operations
+from tests.exploration import eviction_operations
 from tests.exploration import operations
-from tests.exploration import power_operations  # noqa: F401
-from tests.exploration import reservation_operations  # noqa: F401
+from tests.exploration import power_operations
+from tests.exploration import reservation_operations
+
+#: The modules that define operations. Their import registers the operations.
+OPERATION_MODULES = (
+    operations, eviction_operations, reservation_operations,
+    power_operations, backlog_operations)
 
 
 @dataclasses.dataclass(frozen=True)
-class Room:
-    """A room beside preemption.
+class Feature:
+    """An optional part of nova_preempt beside preemption.
 
     :ivar works: the names of its tasks in the engine
-    :ivar options: {(group, option): what is drawn from}
-    :ivar weights: {kind of an operation: how often it is drawn}
-    :ivar pace_s: how long it is from an operation to the next in the mean
+    :ivar options: {(group, option): the values to draw from}
+    :ivar weights: {kind of an operation: its weight in the draw}
+    :ivar pace_s: mean time between two operations
     """
 
     works: tuple
@@ -53,8 +58,8 @@ ACTIONS = (
     ['delete', 'shelve', 'stop', 'migrate'], ['shelve', 'delete'],
     ['stop', 'delete'])
 
-ROOMS = {
-    'reservations': Room(('inventory', 'reservations'), {
+FEATURES = {
+    'reservations': Feature(('inventory', 'reservations'), {
         ('reservation', 'enabled'): (True,),
         ('reservation', 'reservable_default'): (True,),
         ('reservation', 'guard_s'): (60,),
@@ -62,7 +67,7 @@ ROOMS = {
         ('reservation', 'before_end_s'): (30,),
         ('filter_scheduler', 'enabled_filters'): (['ReservationFilter'],)},
         {'reserve': 5, 'cancel_reservation': 1, 'boot_on_reservation': 5}),
-    'power': Room(('inventory', 'power'), {
+    'power': Feature(('inventory', 'power'), {
         ('energy', 'enabled'): (True,),
         ('energy', 'switch_interval_s'): (20,),
         ('energy', 'idle_intervals'): (1,),
@@ -75,7 +80,7 @@ ROOMS = {
         {'controller_hangs': 4, 'host_is_powered_on': 2,
          'host_is_disabled': 3, 'power_is_paused': 1, 'user_deletes': 20},
         pace_s=15),
-    'backlog': Room(('inventory', 'backlog'), {
+    'backlog': Feature(('inventory', 'backlog'), {
         ('backlog', 'enabled'): (True,),
         ('backlog', 'order'): ('fifo',),
         ('backlog', 'hold_after_s'): (30, 3600),
@@ -88,7 +93,8 @@ ROOMS = {
 
 
 def draw(seed):
-    """Return the names of the rooms of a seed; every second one has none."""
+    """Return the names of a seed's features; every second seed has none."""
+    # The word "rooms" stays: with another text each seed draws other features.
     rng = random.Random(f'{seed} rooms')
     if seed % 4 == 3:
         return ('reservations', *rng.choice(
@@ -99,9 +105,9 @@ def draw(seed):
 
 
 def draw_settings(seed, names):
-    """Return {(group, option): value} of a seed; of every third the defaults.
+    """Return {(group, option): value}; every third seed has the defaults.
 
-    :param names: of the rooms that run
+    :param names: the names of the enabled features
     """
     rng = random.Random(f'{seed} settings')
     found = {}
@@ -112,26 +118,27 @@ def draw_settings(seed, names):
     rng = random.Random(f'{seed} options')
     for name in names:
         found |= {option: rng.choice(values)
-                  for option, values in ROOMS[name].options.items()}
+                  for option, values in FEATURES[name].options.items()}
     return found
 
 
 def draw_operations(seed, count, names, evictions=False):
     """Return the operations.Operations of a seed.
 
-    :param evictions: whether they lead to many evictions
+    :param names: the names of the enabled features
+    :param evictions: whether to draw operations that lead to many evictions
     """
     weights = dict(operations.EVICTIONS if evictions else operations.WEIGHTS)
     for name in names:
-        weights |= ROOMS[name].weights
+        weights |= FEATURES[name].weights
     return operations.draw(seed, count, weights, max(
-        (ROOMS[name].pace_s for name in names), default=5))
+        (FEATURES[name].pace_s for name in names), default=5))
 
 
 def works(settings):
-    """Return the names of the tasks of the engine's threads that run.
+    """Return the names of the engine tasks of all enabled features.
 
     :param settings: {(group, option): value}
     """
-    return {work for room in ROOMS.values() for work in room.works
-            if settings.keys() >= room.options.keys()}
+    return {work for feature in FEATURES.values() for work in feature.works
+            if settings.keys() >= feature.options.keys()}
