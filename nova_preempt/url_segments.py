@@ -29,8 +29,8 @@ def segment(name: str, others: Collection[str] = ()) -> str:
     :raises NotASegment:
     """
     if name in _NONE or name in others:
-        raise NotASegment(f"{name!r} cannot be the name of anything.")
+        raise NotASegment(f"{name!r} is not a valid name or id.")
     try:
         return urllib.parse.quote(name, safe="")
     except UnicodeEncodeError as exc:
-        raise NotASegment(f"{name[:64]!r} is no text.") from exc
+        raise NotASegment(f"{name[:64]!r} is not valid Unicode.") from exc

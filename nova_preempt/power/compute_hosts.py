@@ -37,7 +37,7 @@ class ComputeHosts:
         self._read = None, None
         self._readings = readings(
             get_cells, self._read_cell, monotonic=monotonic,
-            consequence='none of its hosts is switched until it can be read')
+            consequence='its hosts are powered neither on nor off until then')
         self._of_cell = {}        # uuid: [ComputeHost], without aggregates
         self._placement = placement
         self._get_cells = get_cells

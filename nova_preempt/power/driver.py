@@ -54,7 +54,7 @@ class Driver:
         :raises PowerError: it cannot be, or is not off in time
         """
         self._power_off(host, self.SWITCH_OFF,
-                        power_steps.POWER_SWITCH_TIMEOUT_S, 'off')
+                        power_steps.POWER_SWITCH_TIMEOUT_S, 'powered off')
 
     def _power_off(self, host, how, timeout_s, what):
         self._waiter.switch(host, lambda: not self.is_on(host),
@@ -145,7 +145,7 @@ class Poller:
             pause_s = wait.pause_s(self._clock())
             if not pause_s:
                 raise power_errors.PowerError(
-                    host, f'not {what} within {timeout_s} s{cause}')
+                    host, f'it was not {what} within {timeout_s} s{cause}')
             self._sleep(pause_s)
 
     def switch(self, host, is_so, ask, timeout_s, what):

@@ -93,8 +93,8 @@ class Blas:
                        for products, seconds in answers)
         except (OSError, ValueError) as exc:
             raise BenchmarkError(
-                'a process of the benchmark ended early, maybe for want of '
-                'memory') from exc
+                'a process of the benchmark ended early; the host may be out '
+                'of memory') from exc
 
     def close(self):
         for worker in self._workers:
@@ -130,8 +130,8 @@ class Hpl:
         results = [float(value) for value in _HPL_RESULT.findall(done.stdout)]
         if done.returncode or not results or 'FAILED' in done.stdout:
             raise BenchmarkError(
-                f'{self._command[0]} ended with {done.returncode}, and '
-                f'{len(results)} results: {done.stdout[-1000:]}')
+                f'{self._command[0]} exited with status {done.returncode} '
+                f'and {len(results)} results: {done.stdout[-1000:]}')
         return max(results) * 1e9
 
     def close(self):

@@ -104,11 +104,11 @@ def load_yaml(path, schema):
     if isinstance(content, dict) and content.keys() & _SECRET:
         # NOTE: the keys beside it are no hosts: any may be the password.
         raise power_errors.HostsFileError(
-            f'{path}: a password is at the top level, not below a host')
+            f'{path}: a password must be below the name of its host')
     wrong = [_describe(error) for error in
              jsonschema.Draft202012Validator(schema).iter_errors(content)]
     if not wrong and not all(isinstance(host, str) for host in content):
-        wrong = ['a host name is not a string; put it in quotes']
+        wrong = ['a host name must be a string; put it in quotes']
     if wrong:
         raise power_errors.HostsFileError(
             f'{path}: ' + '; '.join(sorted(wrong)))
@@ -128,13 +128,13 @@ def _describe(error):
                               credential_masking.MASK for key in path[1:]))
     rule = error.validator_value
     what = {
-        'type': f'is not of type {rule!r}',
-        'pattern': f'does not match {rule!r}',
-        'minLength': 'is empty', 'anyOf': 'is of the wrong kind',
-    }.get(error.validator, f'breaks the rule {error.validator!r}')
+        'type': f'must be of type {rule!r}',
+        'pattern': f'must match {rule!r}',
+        'minLength': 'must not be empty', 'anyOf': 'has the wrong type',
+    }.get(error.validator, f'must satisfy {error.validator!r} of its schema')
     if error.validator == 'additionalProperties':
         names = ', '.join(sorted(error.schema['properties']))
-        what = f'a key is unknown; known are {names}'
+        what = f'it has an unknown key; the known keys are {names}'
     return ': '.join((*place, what))
 
 
@@ -148,13 +148,13 @@ def expand(text, host):
     # NOTE: neither text nor field are quoted: either may have a password.
     if fields - set(values):
         raise power_errors.HostsFileError(
-            'unknown field in braces in an address, or an argument of a '
-            'command, of [energy] or its hosts_file; known are {host} and '
-            '{short}')
+            'an address, or an argument of a command, in [energy] or its '
+            'hosts_file has an unknown field in braces; the known fields are '
+            '{host} and {short}')
     if fields and not _HOST.fullmatch(host):
         raise power_errors.HostsFileError(
-            f'host name {host!r} may not be put into an address or an '
-            'argument of a command')
+            f'host name {host!r} has characters that are not allowed in an '
+            'address or an argument of a command')
     return _FIELD.sub(lambda match: values[match[1]], text)
 
 
@@ -225,8 +225,8 @@ def yaml_problem(exc):
     mark = getattr(exc, 'problem_mark', None)
     place = (f'line {mark.line + 1}, column {mark.column + 1}: ' if mark
              else '')
-    problem = getattr(exc, 'problem', None) or 'it cannot be read'
+    problem = getattr(exc, 'problem', None) or 'it cannot be parsed'
     if re.search('[\'"]', _ITS_OWN.sub('', problem)):
         problem = re.sub('[\'"].*[\'"]', credential_masking.MASK, problem,
                          flags=re.DOTALL)
-    return f'{place}no YAML: {problem}'
+    return f'{place}invalid YAML: {problem}'

@@ -74,15 +74,15 @@ def find_fault(reading, now):
     if fault is not None:
         return fault
     if reading.at is None:
-        return 'it has no time'
+        return 'the reading has no timestamp'
     if reading.at.tzinfo is None:
-        return 'its time has no zone'
+        return 'the timestamp of the reading has no time zone'
     age_s = (now - reading.at).total_seconds()
     if age_s > efficiency_ranking.MAX_AGE_S:
-        return (f'it is {age_s:.0f} s old, more than '
+        return (f'the reading is {age_s:.0f} s old, more than '
                 f'{efficiency_ranking.MAX_AGE_S} s')
     if age_s < -FUTURE_SLACK_S:
-        return f'it is from {-age_s:.0f} s in the future'
+        return f'the timestamp is {-age_s:.0f} s in the future'
     return None
 
 
@@ -92,11 +92,11 @@ def _find_fault_of_watts(watts):
     try:
         watts = float(watts)
     except OverflowError:
-        return 'a number of watts without end'
+        return 'the number of watts is too large'
     if not math.isfinite(watts):
-        return f'{watts} W'
+        return f'{watts} W is not a finite number'
     if watts < 0:
-        return f'{watts:g} W is less than nothing'
+        return f'{watts:g} W is below 0'
     if watts > efficiency_ranking.MAX_WATTS:
         return f'{watts:g} W is more than {efficiency_ranking.MAX_WATTS:g} W'
     return None
@@ -184,7 +184,7 @@ class _Bounded:
 
     def read(self, hosts):
         if self._thread is not None and self._thread.is_alive():
-            raise power_errors.SourceError('it still has not answered')
+            raise power_errors.SourceError('it has not answered yet')
         answer = []
         self._thread = threading.Thread(
             target=self._call, args=(hosts, answer), daemon=True)

@@ -71,7 +71,7 @@ def call(client, method, path, **options):
     try:
         return response.json()
     except ValueError as exc:
-        raise RestError(f'{method} {response.url}: no JSON: {exc}',
+        raise RestError(f'{method} {response.url}: invalid JSON: {exc}',
                         response.status_code) from exc
 
 
@@ -87,4 +87,4 @@ def answers_of(service):
         raise power_errors.SourceError(str(exc)) from exc
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
         raise power_errors.SourceError(
-            f'an answer that is not one of {service}: {exc!r}') from exc
+            f'{service} gave an unexpected answer: {exc!r}') from exc

@@ -30,7 +30,7 @@ class TestSegment(unittest.TestCase):
         self.assertEqual('detail', url_segments.segment('detail'))
 
     def test_no_text(self):
-        with self.assertRaisesRegex(url_segments.NotASegment, 'is no text'):
+        with self.assertRaisesRegex(url_segments.NotASegment, 'valid Unicode'):
             url_segments.segment('\ud800')
 
 

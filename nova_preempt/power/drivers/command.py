@@ -94,8 +94,8 @@ class Command(driver.Driver):
         value = self._settings(host)[name]
         if not value:
             raise power_errors.PowerError(
-                host, f'no command "{name}" in [energy]hosts_file, nor in '
-                f'[energy]command_{name}')
+                host, f'neither [energy]command_{name} nor [energy]hosts_file '
+                f'sets the command "{name}"')
         return value
 
     def _settings(self, host):
@@ -125,7 +125,7 @@ class Command(driver.Driver):
         except subprocess.TimeoutExpired as exc:
             raise power_errors.PowerError(
                 host,
-                f'{arguments[0]} ran for more than {TIMEOUT_S} s') from exc
+                f'{arguments[0]} was killed after {TIMEOUT_S} s') from exc
         except (OSError, ValueError, power_errors.HostsFileError) as exc:
             raise power_errors.PowerError(host, exc) from exc
         return process.returncode, output
@@ -146,5 +146,5 @@ def send_magic_packet(mac, address):
 def _describe(command, status, output):
     """Describe the exit and output of a command for an operator."""
     name = command.split()[0] if isinstance(command, str) else command[0]
-    return (f'{name} ended with {status}: '
+    return (f'{name} exited with status {status}: '
             + ' '.join(output.split())[-_SHOWN_CHARACTERS:])

@@ -36,8 +36,8 @@ class Ironic(driver.Driver):
         if states.get('power_state') in ('power on', 'power off'):
             return states['power_state'] == 'power on'
         raise power_errors.PowerError(
-            host, f'Ironic says {states.get("power_state")!r}: '
-            f'{states.get("last_error")}')
+            host, 'Ironic reports neither "power on" nor "power off", but '
+            f'{states.get("power_state")!r}: {states.get("last_error")}')
 
     def power_on(self, host):
         if self._is_settled(host, 'power on'):
@@ -46,7 +46,7 @@ class Ironic(driver.Driver):
         self._request(host, 'power on', timeout_s)
         self._waiter.wait(
             host, lambda: self._is_settled(host, 'power on', asked=True),
-            timeout_s, 'on')
+            timeout_s, 'powered on')
 
     def _power_off(self, host, how, timeout_s, what):
         asked = []
@@ -88,7 +88,7 @@ class Ironic(driver.Driver):
                 raise driver.Refused(host, exc) from exc
             return True
 
-        self._waiter.wait(host, is_accepted, timeout_s, 'free in Ironic')
+        self._waiter.wait(host, is_accepted, timeout_s, 'unlocked')
 
     def _states(self, host):
         try:
@@ -116,7 +116,7 @@ class Ironic(driver.Driver):
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
             raise power_errors.PowerError(
-                host, f'an answer that is not one of Ironic: {exc!r}') from exc
+                host, f'Ironic gave an unexpected answer: {exc!r}') from exc
 
     def _find(self, host):
         """Return the node of a host, as Ironic shows it."""
@@ -126,7 +126,7 @@ class Ironic(driver.Driver):
                                     + url_segments.segment(
                                         name, url_segments.DETAIL))
         except url_segments.NotASegment as exc:
-            raise power_errors.PowerError(host, f'its node: {exc}') from exc
+            raise power_errors.PowerError(host, f'Ironic node: {exc}') from exc
         except rest_client.RestError as exc:
             # 400: not a valid name of a node.
             if exc.status not in (400, 404):
@@ -138,6 +138,6 @@ class Ironic(driver.Driver):
                  (node.get('instance_info') or {}).get('display_name')]
         if len(found) != 1:
             raise power_errors.PowerError(
-                host, f'{len(found)} nodes in Ironic are, or have a server, '
-                f'of the name {name}')
+                host, f'Ironic has no node named {name}, and {len(found)} '
+                'nodes with a server of that name instead of 1')
         return found[0]

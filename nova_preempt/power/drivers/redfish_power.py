@@ -71,8 +71,8 @@ class Controllers:
         settings = self._settings(host)
         if not settings['address']:
             raise power_errors.HostsFileError(
-                'no redfish address in [energy]hosts_file, nor in '
-                '[energy]redfish_address')
+                'neither [energy]redfish_address nor [energy]hosts_file sets '
+                'the address of its Redfish service')
         with self._lock:
             session = self._sessions.get(host)
         if session is None:
@@ -136,16 +136,16 @@ class Redfish(driver.Driver):
         timeout_s = power_steps.POWER_SWITCH_TIMEOUT_S
         self._waiter.wait(
             host, lambda: self._state(host) != sushy.PowerState.POWERING_OFF,
-            timeout_s, 'off')
+            timeout_s, 'powered off')
         self._ask(host, sushy.ResetType.ON)
         self._waiter.wait(
             host, lambda: self._state(host) == sushy.PowerState.ON,
-            timeout_s, 'on')
+            timeout_s, 'powered on')
 
     def _state(self, host):
         with self._controllers.system(host) as (system, _fetch):
             if system.power_state is None:
-                raise ValueError('the system has no power state')
+                raise ValueError('the system reports no PowerState')
             return system.power_state
 
     def _ask(self, host, how):
@@ -157,4 +157,4 @@ def _describe(exc):
     if isinstance(exc, (power_errors.HostsFileError, requests.RequestException,
                         sushy.exceptions.SushyError)):
         return exc
-    return f'an answer that is not one of Redfish: {exc!r}'
+    return f'Redfish gave an unexpected answer: {exc!r}'

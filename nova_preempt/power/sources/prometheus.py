@@ -61,8 +61,8 @@ class Prometheus:
                 headers=self._headers())
             if answer['data']['resultType'] != 'vector':
                 raise power_errors.SourceError(
-                    f'the query gives a {answer["data"]["resultType"]}, not '
-                    'a vector of hosts')
+                    'the query must return a vector, not a '
+                    f'{answer["data"]["resultType"]}')
             values = self._by_label(answer['data']['result'])
         found = {}
         for host in hosts:
@@ -90,7 +90,7 @@ class Prometheus:
             label = series['metric'].get(self._label)
             if label is None:
                 raise power_errors.SourceError(
-                    f'the query gives a series without a label {self._label}')
+                    f'the query returns a series without label {self._label}')
             at_s, watts = series['value']
             for name in {label, _PORT.sub('', label)}:
                 if name in values:

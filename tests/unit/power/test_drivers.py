@@ -45,7 +45,7 @@ class TestWaiter(WaitingTestCase):
     def test_a_host_that_does_not_shut_down(self):
         exc = self.assertRaises(power_errors.PowerError, self.shut_down,
                                 lambda: None, {'on'})
-        self.assertEqual('host a: not shut down within 300 s', str(exc))
+        self.assertEqual('host a: it was not shut down within 300 s', str(exc))
         self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
 
     def test_a_host_that_is_off(self):
@@ -62,7 +62,7 @@ class TestWaiter(WaitingTestCase):
         self.waiting.now_s = 1000
         exc = self.assertRaises(power_errors.PowerError, self.waiter.wait, 'a',
                                 is_so, 10, 'on')
-        self.assertEqual('host a: not on within 10 s: busy', str(exc))
+        self.assertEqual('host a: it was not on within 10 s: busy', str(exc))
 
 
 class CommandTestCase(WaitingTestCase):
@@ -101,8 +101,8 @@ class TestCommand(CommandTestCase):
     def test_hard_off(self):
         self.state.touch()
         self.set(command_off='true')
-        self.fails(self.driver.shut_down, 'not shut down within 300 s')
-        self.fails(self.driver.switch_off, 'no command "force_off"')
+        self.fails(self.driver.shut_down, 'it was not shut down within 300 s')
+        self.fails(self.driver.switch_off, 'sets the command "force_off"')
         self.set(command_force_off=f'rm {self.state}')
         base.power_off(self.driver, 'a')
         self.assertFalse(self.state.exists())
@@ -114,13 +114,13 @@ class TestCommand(CommandTestCase):
         self.set(command_status='echo Chassis Power is on')
         self.assertTrue(self.driver.is_on('a'))
         self.set(command_status='false')
-        self.fails(self.driver.is_on, 'false ended with 1')
+        self.fails(self.driver.is_on, 'false exited with status 1')
 
     def test_failures(self):
         self.set(command_on='false')
-        self.fails(self.driver.power_on, 'false ended with 1')
+        self.fails(self.driver.power_on, 'false exited with status 1')
         self.set(command_on='ls /nothing/at/all')
-        self.fails(self.driver.power_on, 'ls ended with 2',
+        self.fails(self.driver.power_on, 'ls exited with status 2',
                    '/nothing/at/all')
         self.set(command_on='/nothing/at/all')
         self.fails(self.driver.power_on, 'No such file')
@@ -129,11 +129,11 @@ class TestCommand(CommandTestCase):
         self.driver.power_on('a')
         self.assertEqual(1000, self.waiting.now_s)
         self.set(command_status='sh -c "exit 3"')
-        self.fails(self.driver.is_on, 'sh ended with 3')
+        self.fails(self.driver.is_on, 'sh exited with status 3')
         self.set(command_status='')
-        self.fails(self.driver.is_on, 'no command "status"')
+        self.fails(self.driver.is_on, 'sets the command "status"')
         self.set(command_status='test {host}')
-        self.fails(self.driver.is_on, 'may not be put into', host='-e')
+        self.fails(self.driver.is_on, 'not allowed in an', host='-e')
 
     def test_a_hanging_command_is_killed_with_its_children(self):
         path = self.directory / 'fifo'
@@ -143,7 +143,7 @@ class TestCommand(CommandTestCase):
         self.useFixture(fixtures.MockPatchObject(command, 'TIMEOUT_S', 1))
         self.set(command_status='sh -c '
                  f'"sleep 600 > {path} & sleep 600"')
-        self.fails(self.driver.is_on, 'sh ran for more than 1 s')
+        self.fails(self.driver.is_on, 'sh was killed after 1 s')
         # It ends when nobody is left to write.
         select.select([end], [], [], 60)
         self.assertEqual(b'', os.read(end, 1))
@@ -162,9 +162,9 @@ class TestSuspended(CommandTestCase):
     def test_a_command_that_fails_and_does_nothing(self):
         self.state.touch()
         self.set(command_off='ls /nothing/at/all')
-        self.fails(self.driver.shut_down, 'ls ended with 2')
+        self.fails(self.driver.shut_down, 'ls exited with status 2')
         self.set(command_off='')
-        self.fails(self.driver.shut_down, 'no command "off"')
+        self.fails(self.driver.shut_down, 'sets the command "off"')
 
     def test_magic_packet(self):
         listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -261,7 +261,7 @@ class TestIronic(WaitingTestCase):
         self.assertEqual(1008, self.waiting.now_s)
         self.node.states['power_state'] = 'power off'
         self.node.refusals = [(409, b'locked')] * 99
-        self.fails(self.driver.power_on, 'not free in Ironic within 60 s',
+        self.fails(self.driver.power_on, 'not unlocked within 60 s',
                    'locked')
 
     def test_a_node_without_soft_power_off(self):

@@ -74,8 +74,9 @@ class TestFigures(testtools.TestCase):
             exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                     text)
             self.assertIn(str(self.path), str(exc))
-        self.assert_wrong('host a: a key is unknown; known are flops, '
-                          'idle_watts, watts', 'a: {wats: 7}')
+        self.assert_wrong(
+            'host a: it has an unknown key; the known keys are flops, '
+            'idle_watts, watts', 'a: {wats: 7}')
 
     def test_without_a_file(self):
         exc = self.assertRaises(power_errors.HostsFileError,

@@ -64,25 +64,25 @@ off:
     def test_mistakes(self):
         path = self.directory / 'hosts.yaml'
         for content, message in (
-                ('a: [', 'line 1, column 5: no YAML: expected the node'),
-                ('- a', "hosts.yaml: is not of type 'object'"),
-                ('a:', "host a: is not of type 'object'"),
-                ('7: {}', 'a host name is not a string'),
+                ('a: [', 'line 1, column 5: invalid YAML: expected the node'),
+                ('- a', "hosts.yaml: must be of type 'object'"),
+                ('a:', "host a: must be of type 'object'"),
+                ('7: {}', 'a host name must be a string'),
                 ('a: {drivr: x}',
-                 'host a: a key is unknown; known are command, driver, '),
-                ('a: {driver: 5}', "host a: driver: is not of type 'string'"),
+                 'host a: it has an unknown key; the known keys are '),
+                ('a: {driver: 5}', "host a: driver: must be of type 'string'"),
                 ('a: {redfish: {address: bmc}}',
-                 "host a: redfish.address: does not match '^https?:"),
+                 "host a: redfish.address: must match '^https?:"),
                 ('a: {redfish: {system: "1"}}',
-                 "host a: redfish.system: does not match '^/'"),
+                 "host a: redfish.system: must match '^/'"),
                 ('a: {redfish: {password: 12345}}',
-                 "host a: redfish.password: is not of type 'string'"),
+                 "host a: redfish.password: must be of type 'string'"),
                 ('a: {command: {mac: 52-54}}',
-                 'host a: command.mac: does not match'),
+                 'host a: command.mac: must match'),
                 ('a: {command: {on: 5}}',
-                 'host a: command.on: is of the wrong kind'),
+                 'host a: command.on: has the wrong type'),
                 ('a: {command: {on: []}}',
-                 'host a: command.on: is of the wrong kind')):
+                 'host a: command.on: has the wrong type')):
             exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                     content)
             self.assertIn(f'{path}: ', str(exc))
@@ -141,8 +141,8 @@ off:
     def test_all_mistakes_are_told(self):
         exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                 'a: {driver: 5}\nb: {driver: 6}')
-        self.assertIn('host a: driver: is not', str(exc))
-        self.assertIn('host b: driver: is not', str(exc))
+        self.assertIn('host a: driver: must be', str(exc))
+        self.assertIn('host b: driver: must be', str(exc))
 
     def test_no_file(self):
         exc = self.assertRaises(power_errors.HostsFileError,
@@ -166,7 +166,7 @@ class TestTemplates(base.PowerTestCase):
                                 power_hosts.expand,
                                 'https://{hots}', 'n1')
         self.assertIn('unknown field in braces', str(exc))
-        self.assertIn('known are {host} and {short}', str(exc))
+        self.assertIn('known fields are {host} and {short}', str(exc))
 
     def test_arguments_stay_out_of_messages(self):
         for text, name in (('--password=hush{x}', 'n1'), ('{hush}', 'n1'),

@@ -39,20 +39,21 @@ class TestPlausibility(base.PowerTestCase):
                 (0, 0, None),
                 (217.5, MAX_AGE_S, None),
                 (MAX_WATTS, -power_readings.FUTURE_SLACK_S, None),
-                (-0.1, 0, '-0.1 W is less than nothing'),
-                (math.nan, 0, 'nan W'),
-                (math.inf, 0, 'inf W'),
+                (-0.1, 0, '-0.1 W is below 0'),
+                (math.nan, 0, 'nan W is not a finite number'),
+                (math.inf, 0, 'inf W is not a finite number'),
                 (1e7, 0, '1e+07 W is more than 50000 W'),
-                (10 ** 400, 0, 'a number of watts without end'),
+                (10 ** 400, 0, 'the number of watts is too large'),
                 ('200', 0, "'200' is not a number of watts"),
                 (None, 0, 'None is not a number of watts'),
                 (True, 0, 'True is not a number of watts'),
-                (200, MAX_AGE_S + 1, 'it is 301 s old, more than 300 s'),
-                (200, -61, 'it is from 61 s in the future')):
+                (200, MAX_AGE_S + 1,
+                 'the reading is 301 s old, more than 300 s'),
+                (200, -61, 'the timestamp is 61 s in the future')):
             self.assertEqual(fault, find_fault(watts, age_s), watts)
-        for time, fault in ((None, 'it has no time'), (
+        for time, fault in ((None, 'the reading has no timestamp'), (
                 datetime.datetime(2026, 11, 20, 12),
-                'its time has no zone')):
+                'the timestamp of the reading has no time zone')):
             self.assertEqual(fault, power_readings.find_fault(
                 power_readings.Reading('h', 1, time), base.NOW))
 
@@ -131,7 +132,7 @@ class TestChain(base.PowerTestCase):
             self.assertEqual({'a': 1}, self.read(chain, ['a', 'b']))
         self.assertEqual(1, self.logger.output.count(
             'No reading from the power source source0 of host b: '
-            '-7 W is less than nothing'))
+            '-7 W is below 0'))
         source.watts['b'] = 7
         chain.read(['a', 'b'])
         self.assertEqual(1, self.logger.output.count(
@@ -206,7 +207,7 @@ class TestConfigured(base.PowerTestCase):
         for text in ('a: many', 'a: [', '- a', 'a:'):
             self.write('watts.yaml', text)
             self.assertEqual({}, chain.read(['a']), text)
-        self.assertIn(f"{path}: host a: is not of type 'number'",
+        self.assertIn(f"{path}: host a: must be of type 'number'",
                       self.logger.output)
 
     def test_no_sources(self):

@@ -173,7 +173,7 @@ class TestDriver(ControllerTestCase):
     def test_a_host_is_on_until_it_is_switched_off(self):
         exc = self.assertRaises(power_errors.PowerError, self.driver.shut_down,
                                 'a')
-        self.assertEqual('host a: not shut down within 300 s', str(exc))
+        self.assertEqual('host a: it was not shut down within 300 s', str(exc))
         self.assertEqual(['GracefulShutdown'], self.resets)
         self.driver.switch_off('a')
         self.assertEqual('ForceOff', self.resets[-1])
@@ -196,7 +196,7 @@ class TestDriver(ControllerTestCase):
         self.system['PowerState'] = 'Off'
         exc = self.assertRaises(power_errors.PowerError, self.driver.power_on,
                                 'a')
-        self.assertEqual('host a: not on within 60 s', str(exc))
+        self.assertEqual('host a: it was not powered on within 60 s', str(exc))
         self.assertEqual(['On'], self.resets)
 
     def test_a_host_that_is_powering_off_is_switched_on_later(self):
@@ -221,7 +221,7 @@ class TestDriver(ControllerTestCase):
         self.set(redfish_address='')
         exc = self.assertRaises(power_errors.PowerError, self.driver.is_on,
                                 'a')
-        self.assertIn('no redfish address', str(exc))
+        self.assertIn('the address of its Redfish service', str(exc))
 
     def test_credentials(self):
         wanted = 'Basic ' + base64.b64encode(b'me:secret').decode()

@@ -213,9 +213,9 @@ class TestPrometheus(Faults, SourceTestCase):
         self.fails('parse error: unexpected character')
         self.answer({'status': 'success', 'data': {
             'resultType': 'scalar', 'result': [1, '2']}})
-        self.fails('the query gives a scalar, not a vector')
+        self.fails('the query must return a vector, not a scalar')
         self.vector(('a', '1'), label='job')
-        self.fails('without a label instance')
+        self.fails('without label instance')
 
 
 class TestGnocchi(Faults, SourceTestCase):

@@ -153,7 +153,8 @@ class World:
         self._do('off', name)
         self._take_power(name)
         if name in self.stubborn | self.welded:
-            raise power_errors.PowerError(name, 'not shut down within 300 s')
+            raise power_errors.PowerError(
+                name, 'it was not shut down within 300 s')
         self.on[name] = False
         self._come_to('off')
 
@@ -161,7 +162,8 @@ class World:
         self._do('cut', name)
         self._take_power(name)
         if name in self.welded:
-            raise power_errors.PowerError(name, 'not off within 60 s')
+            raise power_errors.PowerError(
+                name, 'it was not powered off within 60 s')
         self.on[name] = False
         # Whatever hung does so no more.
         self.hanging.discard(name)
