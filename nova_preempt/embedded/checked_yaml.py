@@ -89,14 +89,14 @@ class CheckedYaml:
         try:
             self._root = yaml.compose(content, Loader=yaml.SafeLoader)
             if self._root is None:
-                self._fail_at(1, (), 'is empty')
+                self._fail_at(1, (), 'must not be empty')
             self.value = self._read(self._root, ())
         except yaml.MarkedYAMLError as exc:
             mark = exc.problem_mark or exc.context_mark
-            self._fail_at(mark.line + 1, (), f'is not YAML: {exc.problem}')
+            self._fail_at(mark.line + 1, (), f'invalid YAML: {exc.problem}')
         except yaml.reader.ReaderError as exc:
             self._fail_at(content.count(b'\n', 0, exc.position) + 1, (),
-                          f'is not YAML: {exc.reason}')
+                          f'invalid YAML: {exc.reason}')
         except RecursionError:
             self._fail_at(1, (), 'is nested too deeply')
         faults = [(len(error.absolute_path), *self._fault(error))
@@ -123,7 +123,7 @@ class CheckedYaml:
                 self._fail_at(_line(key), path,
                               f'a key must be text, not {_show(key)}')
             if key.value in found:
-                self._fail_at(_line(key), (*path, key.value), 'is there twice')
+                self._fail_at(_line(key), (*path, key.value), 'duplicate key')
             found[key.value] = self._read(value, (*path, key.value))
         return found
 

@@ -23,8 +23,8 @@ def broken(needed, outcome, before, after):
 
 
 def _over_capacity(hosts):
-    return [f'{host.name} is over capacity: {name} {amount} of '
-            f'{host.capacity[name]}'
+    return [f'{host.name} is over capacity: {amount} of '
+            f'{host.capacity[name]} {name} are used'
             for host in hosts for name, amount in host.used.items()
             if amount > host.capacity[name]]
 
@@ -35,7 +35,7 @@ def _normal_victims(outcome, hosts):
         allowed = {server.name for host in hosts for server in host.servers
                    if server.preemptible}
     victims = outcome.chosen.victims if outcome.chosen else ()
-    return [f'{name} was no possible victim' for name in victims
+    return [f'{name} was evicted, but is not preemptible' for name in victims
             if name not in allowed]
 
 
@@ -44,14 +44,14 @@ def _not_cheapest(needed, outcome, hosts):
         host.name: found for host in hosts if (found := _cheapest(
             host, needed, outcome.request.preemptible)) is not None}
     considered = {choice.host: choice for choice in outcome.considered}
-    wrong = [f'{name} {"could" if name in plans else "cannot"} serve it'
+    wrong = [f'{name} {"can" if name in plans else "cannot"} serve the request'
              for name in sorted(plans.keys() ^ considered.keys())]
     for name in sorted(plans.keys() & considered.keys()):
         cheapest = sorted(server.name for server in plans[name])
         cost_us = _cost_us(plans[name])
         choice = considered[name]
         if (cheapest, cost_us) != ([*choice.victims], choice.cost_us):
-            wrong.append(f'the cheapest on {name} are '
+            wrong.append(f'the cheapest victims on {name} are '
                          f'{", ".join(cheapest) or "none"} at '
                          f'{cost_us / 1e6:g} s')
     return wrong + _wrong_host(outcome, plans)
@@ -62,11 +62,11 @@ def _wrong_host(outcome, plans):
             for name, victims in plans.items()}
     chosen = outcome.chosen
     if chosen is None:
-        return ['it was refused without need'] if plans else []
+        return ['the request was refused, but can be served'] if plans else []
     key = (bool(chosen.victims), chosen.cost_us)
     if key == keys.get(chosen.host) == min(keys.values(), default=None):
         return []
-    return [f'{chosen.host} is not the best host for it']
+    return [f'{chosen.host} is not the best host for the request']
 
 
 def _cheapest(host, needed, preemptible_request):

@@ -347,7 +347,7 @@ class EmbeddedCloud:
         """Stop all services and clean up."""
         clean = self._case.doCleanups()
         if not clean and exc_info == (None, None, None):
-            raise CloudError('the embedded cloud did not end cleanly')
+            raise CloudError('the embedded cloud did not stop cleanly')
 
 
 class _NoTest(EmbeddedTestCase):
@@ -377,7 +377,7 @@ def _poll(condition, what, timeout_s=TIMEOUT_S):
     pause = FIRST_POLL_S
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise CloudError(f'waited {timeout_s:.0f} s for {what} in vain')
+            raise CloudError(f'timed out waiting {timeout_s:.0f} s for {what}')
         time.sleep(pause)
         pause = min(2 * pause, LAST_POLL_S)
     return result

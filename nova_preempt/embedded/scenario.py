@@ -210,7 +210,7 @@ class _Parser:
             server = self._read_server(each, server_path)
             shortfall = self._shortfall(host, server)
             if shortfall:
-                self._fail(server_path, f'{server.name} does not fit '
+                self._fail(server_path, f'{server.name} does not fit on '
                                         f'{host.name}: {shortfall}')
             host = _with_server(host, server)
         return host
@@ -228,7 +228,7 @@ class _Parser:
             needed = sum(getattr(self._flavors[item.flavor], name)
                          for item in (*host.servers, server))
             if needed > getattr(host, name):
-                return f'{name} {needed} of {getattr(host, name)}'
+                return f'{name} is {needed}, more than {getattr(host, name)}'
         return ''
 
     def _check_number(self, path, requests):
@@ -249,8 +249,8 @@ class _Parser:
 
     def _read_expect(self, items, hosts, requests):
         if len(items) > len(requests):
-            self._fail(('expect', len(requests)), 'is one more than there '
-                       f'are requests, {len(requests)}')
+            self._fail(('expect', len(requests)), 'must not have more items '
+                       f'than requests, {len(requests)}')
         known = {host.name for host in hosts}
         servers = {server.name for host in hosts for server in host.servers}
         expect = []
@@ -306,7 +306,7 @@ class _Parser:
 
     def _take(self, path, name, taken):
         if name in taken:
-            self._fail(path, f'there is another {name}')
+            self._fail(path, f'the name {name} is used twice')
         taken.add(name)
 
     def _check_known(self, path, key, value, known, what=None):

@@ -166,7 +166,7 @@ class ScenarioPlayer:
     def _state(self, host, uuid, server, resources):
         if server is None:
             raise embedded_cloud.CloudError(
-                f'{host.name} has an allocation of {uuid}, which is no server')
+                f'{host.name} has an allocation of {uuid}, but no such server')
         known = self._known[uuid]
         return ServerState(uuid, known.name, known.flavor, known.preemptible,
                            self._uptime_us(server), resources)
@@ -190,8 +190,8 @@ class ScenarioPlayer:
         report, = self._reports
         if (report['outcome'] == 'placed') != (server['status'] == 'ACTIVE'):
             raise embedded_cloud.CloudError(
-                f'the scheduler says {report["outcome"]} of {request.name}, '
-                f'but it is {server["status"]}')
+                f'the scheduler reports {report["outcome"]!r} for '
+                f'{request.name}, but its status is {server["status"]}')
         chosen = None
         for placement in report['placements']:
             chosen = self._choice(placement['host'], [

@@ -149,7 +149,7 @@ def _offer(state, needed, preemptible):
 
 
 def _names(names):
-    return ', '.join(names) if names else 'nobody'
+    return ', '.join(names) if names else 'none'
 
 
 def _minutes(cost_us):

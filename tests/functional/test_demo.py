@@ -163,7 +163,7 @@ class TestOthers(DemoTestCase):
         status, out, err = self.run_demo('--scenario', path)
         self.assertEqual(1, status)
         self.assertEqual(
-            'nova-preempt-demo: new: victims are a, not nobody as expected\n'
+            'nova-preempt-demo: new: victims are a, not none as expected\n'
             'nova-preempt-demo: new: cost is 1800 s, not 0 s as expected\n',
             err)
         self.assertEqual(textwrap.dedent(f"""\

@@ -49,7 +49,7 @@ class TestCloud(simulation.Case):
     def test_errors_name_the_mistake(self):
         good = 'hosts: [{name: a, count: 1, resources: {VCPU: 4}}]\n'
         for content, why in (
-                ('', ':1: is empty'),
+                ('', ':1: must not be empty'),
                 ('hosts: []', 'hosts: must be from 1 to'),
                 ('hosts: [{name: a, count: 0, resources: {VCPU: 4}}]',
                  'hosts[0].count: must be from 1'),

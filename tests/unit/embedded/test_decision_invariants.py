@@ -30,44 +30,46 @@ class TestRules(testtools.TestCase):
     def test_over_capacity(self):
         after = [b.host('h1', 2, b.server('x', 3))]
         self.assertEqual(
-            ['h1 is over capacity: VCPU 3 of 2'],
+            ['h1 is over capacity: 3 of 2 VCPU are used'],
             self.broken(b.outcome(self.h1, self.h2), after))
 
     def test_normal_victim(self):
         wrong = b.choice('h2', 'n', cost_min=0)
         self.assertEqual(
-            ['n was no possible victim',
-             'the cheapest on h2 are c at 180 s',
-             'h2 is not the best host for it'],
+            ['n was evicted, but is not preemptible',
+             'the cheapest victims on h2 are c at 180 s',
+             'h2 is not the best host for the request'],
             self.broken(b.outcome(wrong, self.h1)))
 
     def test_dear_victims(self):
         dear = b.choice('h1', 'a', cost_min=5)
         self.assertEqual(
-            ['the cheapest on h1 are b at 120 s',
-             'h1 is not the best host for it'],
+            ['the cheapest victims on h1 are b at 120 s',
+             'h1 is not the best host for the request'],
             self.broken(b.outcome(dear, self.h2)))
 
     def test_wrong_cost(self):
         wrong = b.choice('h2', 'c', cost_min=4)
         self.assertEqual(
-            ['the cheapest on h2 are c at 180 s'],
+            ['the cheapest victims on h2 are c at 180 s'],
             self.broken(b.outcome(self.h1, wrong)))
 
     def test_dear_host(self):
-        self.assertEqual(['h2 is not the best host for it'],
+        self.assertEqual(['h2 is not the best host for the request'],
                          self.broken(b.outcome(self.h2, self.h1)))
 
     def test_victims_where_there_is_room(self):
         self.hosts.append(b.host('h3', 1))
         self.assertEqual(
-            ['h3 could serve it', 'h1 is not the best host for it'],
+            ['h3 can serve the request',
+             'h1 is not the best host for the request'],
             self.broken(b.outcome(self.h1, self.h2)))
 
     def test_refused_without_need(self):
         self.assertEqual(
-            ['h1 could serve it', 'h2 could serve it',
-             'it was refused without need'], self.broken(b.outcome(None)))
+            ['h1 can serve the request', 'h2 can serve the request',
+             'the request was refused, but can be served'],
+            self.broken(b.outcome(None)))
 
     def test_refused_for_good_reason(self):
         self.hosts = [b.host('h1', 1, b.server('n'))]
@@ -75,13 +77,14 @@ class TestRules(testtools.TestCase):
 
     def test_host_that_cannot_serve(self):
         self.hosts[1] = b.host('h2', 1, b.server('n', 1))
-        self.assertEqual(['h2 cannot serve it'],
+        self.assertEqual(['h2 cannot serve the request'],
                          self.broken(b.outcome(self.h1, self.h2)))
 
     def test_preemptible_request_preempts(self):
         self.assertEqual(
-            ['b was no possible victim', 'h1 cannot serve it',
-             'h1 is not the best host for it'],
+            ['b was evicted, but is not preemptible',
+             'h1 cannot serve the request',
+             'h1 is not the best host for the request'],
             self.broken(b.outcome(self.h1, preemptible=True)))
 
     def test_preemptible_request_refused(self):

@@ -100,4 +100,5 @@ class TestCommand(testtools.TestCase):
 
     def test_bad_file_and_json(self):
         path = self.write(b'')
-        self.assert_bad(f'{path}:1: is empty', '--json', '--scenario', path)
+        self.assert_bad(f'{path}:1: must not be empty',
+                        '--json', '--scenario', path)

@@ -133,20 +133,20 @@ def _cases():
     name_rule = ('must be 1 to 24 letters, digits, dots, underscores and '
                  'hyphens, the first a letter or digit, not ')
 
-    yield 'empty file', '', '1: is empty'
-    yield 'only a comment', '# nothing\n', '1: is empty'
+    yield 'empty file', '', '1: must not be empty'
+    yield 'only a comment', '# nothing\n', '1: must not be empty'
     yield 'not YAML', 'hosts:\n  - {name: a', (
-        "2: is not YAML: expected ',' or '}', but got '<stream end>'")
+        "2: invalid YAML: expected ',' or '}', but got '<stream end>'")
     yield 'tab', 'hosts:\n\t- a', (
-        "2: is not YAML: found character '\\t' that cannot start any token")
+        "2: invalid YAML: found character '\\t' that cannot start any token")
     yield 'two documents', GOOD + '---\na: b\n', (
-        '22: is not YAML: but found another document')
+        '22: invalid YAML: but found another document')
     yield 'unknown alias', change('flavor: large', 'flavor: *large'), (
-        "17: is not YAML: found undefined alias 'large'")
+        "17: invalid YAML: found undefined alias 'large'")
     yield 'not UTF-8', b'hosts:\n  - name: \xff\n', (
-        '2: is not YAML: invalid start byte')
+        '2: invalid YAML: invalid start byte')
     yield 'control character', 'hosts:\n\n  \x00', (
-        '3: is not YAML: special characters are not allowed')
+        '3: invalid YAML: special characters are not allowed')
     yield 'nested too deeply', '[' * 100000, '1: is nested too deeply'
     yield 'a word', 'hosts', "1: must be a mapping, not 'hosts'"
     yield 'a list', '\n- hosts', '2: must be a mapping, not a list'
@@ -198,26 +198,26 @@ def _cases():
         '22: random.seed: is missing')
 
     yield 'key twice', change(host, host * 2), (
-        '4: hosts[0].vcpus: is there twice')
+        '4: hosts[0].vcpus: duplicate key')
     yield 'key twice at the top', GOOD + 'flavors: {}', (
-        '22: flavors: is there twice')
+        '22: flavors: duplicate key')
     yield 'flavor twice', change('large: {', 'small: {'), (
-        '14: flavors.small: is there twice')
+        '14: flavors.small: duplicate key')
     yield 'host twice', change('flavors:\n', (
         '  - {vcpus: 1, memory_mb: 1, disk_gb: 1, name: host-A}\n'
-        'flavors:\n')), '12: hosts[1].name: there is another host-A'
+        'flavors:\n')), '12: hosts[1].name: the name host-A is used twice'
     yield 'server twice', change('- name: b', '- name: a'), (
-        '8: hosts[0].servers[1].name: there is another a')
+        '8: hosts[0].servers[1].name: the name a is used twice')
     yield 'request like a server', change('name: new', 'name: a'), (
-        '16: requests[0].name: there is another a')
+        '16: requests[0].name: the name a is used twice')
     yield 'request twice', change('name: new', 'name: r-2'), (
-        '17: requests[1].name: there is another r-2')
+        '17: requests[1].name: the name r-2 is used twice')
     yield 'server like a random one', change(
         'name: a,', 'name: host-A-3,') + RANDOM, (
-        '22: random: there is another host-A-3')
+        '22: random: the name host-A-3 is used twice')
     yield 'request like a random one', change(
         'name: new', 'name: random-1') + RANDOM, (
-        '22: random: there is another random-1')
+        '22: random: the name random-1 is used twice')
 
     yield 'hosts are a mapping', change(
         GOOD[:GOOD.index('flavors:')], 'hosts: {a: 1}\n'), (
@@ -325,16 +325,18 @@ def _cases():
 
     yield 'too many vCPUs', change('{name: a, flavor: small}',
                                    '{name: a, flavor: large}'), (
-        '7: hosts[0].servers[0]: a does not fit host-A: vcpus 8 of 4')
+        '7: hosts[0].servers[0]: a does not fit on host-A: vcpus is 8, '
+        'more than 4')
     yield 'too much memory in all', change('memory_mb: 8000',
                                            'memory_mb: 3999'), (
-        '8: hosts[0].servers[1]: b does not fit host-A: memory_mb 4000 of '
-        '3999')
+        '8: hosts[0].servers[1]: b does not fit on host-A: memory_mb is '
+        '4000, more than 3999')
     yield 'too much disk in all', change('disk_gb: 80', 'disk_gb: 39'), (
-        '8: hosts[0].servers[1]: b does not fit host-A: disk_gb 40 of 39')
+        '8: hosts[0].servers[1]: b does not fit on host-A: disk_gb is '
+        '40, more than 39')
 
     yield 'more expected than asked for', GOOD + '  - {}\n', (
-        '22: expect[3]: is one more than there are requests, 3')
+        '22: expect[3]: must not have more items than requests, 3')
     yield 'unknown host expected', change('{host: host-A,',
                                           '{host: host-B,'), (
         "19: expect[0].host: there is no host 'host-B'")

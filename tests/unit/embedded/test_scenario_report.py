@@ -61,7 +61,7 @@ class TestText(testtools.TestCase):
 
     def test_room(self):
         self.assert_says(
-            ['host2  nobody  0 min  <- chosen', 'h1     a       5 min'],
+            ['host2  none  0 min  <- chosen', 'h1     a     5 min'],
             'host2 has free space, so no server is evicted.',
             b.choice('host2'), b.choice('h1', 'a', cost_min=5))
 
@@ -146,6 +146,6 @@ class TestDifferences(testtools.TestCase):
             result, outcome='no_valid_host', victims=()))
         self.assertEqual(
             ['host is none, not h1 as expected',
-             'victims are nobody, not a as expected',
+             'victims are none, not a as expected',
              'cost is none, not 0 s as expected'],
             self.differences(result, host='h1', victims=('a',), cost_us=0))
