@@ -60,7 +60,7 @@ def check_version(text):
     found = _VERSION.fullmatch(text) and _parsed(text)
     if found and oldest <= found <= newest:
         return ''
-    return (f'{text!r} is none of the versions from {OLDEST} to '
+    return (f'{text!r} must be a microversion of Nova from {OLDEST} to '
             f'{newest[0]}.{newest[1]}')
 
 
@@ -95,7 +95,7 @@ def _complaint(error):
     elif error.message.startswith(value):
         text = f'it {error.message[len(value):].strip()}'
     else:
-        text = f'it does not satisfy {error.validator}'
+        text = f'it must satisfy {error.validator!r} of the schema'
     return text if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'
 
 

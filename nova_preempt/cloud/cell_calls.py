@@ -51,7 +51,7 @@ class CellDown(exception.NovaException):
     Nova's CellTimeout is not used, for it is a NotFound.
     """
 
-    msg_fmt = 'Cell %(cell)s does not answer within %(limit)s s'
+    msg_fmt = 'Cell %(cell)s did not answer within %(limit)s s'
 
 
 @contextlib.contextmanager

@@ -82,7 +82,7 @@ class SharedReading:
         """
         if not self._reading.acquire(timeout=_PATIENCE_S):
             raise nova_api.NovaError(
-                f'{self._what}: is being read for longer than '
+                f'{self._what}: another thread has been reading for '
                 f'{_PATIENCE_S:g} s')
         try:
             monotonic, processor_time = self._clocks

@@ -93,8 +93,8 @@ class Trusts:
                 self.check()
                 # Keystone does not tell which of the two cases it is.
                 raise TrustGone(
-                    'Keystone lets nobody act as the user any more: a role of '
-                    'the user in the project was taken away, or the user, the '
+                    'Keystone no longer accepts the trust of the user: a role '
+                    'of the user in the project was revoked, or the user, the '
                     f'project or the trust is gone. {_words(exc)}') from exc
         return session
 
@@ -111,7 +111,7 @@ class Trusts:
             LOG.info('Trust %(trust)s cannot be used any more: %(exc)s',
                      {'trust': trust_id, 'exc': exc})
             session = self._own()
-        with (_errors(f'Trust {trust_id} stays in Keystone'),
+        with (_errors(f'Trust {trust_id} cannot be deleted'),
               contextlib.suppress(ks_exc.NotFound)):
             session.delete(f'/OS-TRUST/trusts/{trust_id}',
                            endpoint_filter=_ENDPOINT)
@@ -145,7 +145,7 @@ class Trusts:
             self._own().get_token()
 
     def _session(self, **values):
-        with _errors('[preemption]auth_type cannot use trusts'):
+        with _errors('[preemption]auth_type does not support trusts'):
             try:
                 auth = ks_loading.load_auth_from_conf_options(
                     self._conf, preemption.GROUP, **values)
@@ -172,10 +172,10 @@ def _iso(time):
 
 def _no_trust(exc):
     return (
-        'With this token nothing can be done in your name later: Keystone '
-        f'says "{_words(exc)}" Use a token that comes from your password and '
-        'has a role in the project; neither one of an application '
-        'credential nor of a trust will do.')
+        'This token cannot create the trust that starts your servers later: '
+        f'Keystone says "{_words(exc)}" Log in with your password and a role '
+        'in the project; tokens of application credentials and of trusts '
+        'cannot create trusts.')
 
 
 def _words(exc):

@@ -76,8 +76,8 @@ def check(conf):
     """
     if not NovaAPI.is_configured(conf):
         raise exceptions.InvalidConfiguration(
-            '[preemption]auth_type is not set: without credentials for Nova '
-            'no server can be ended')
+            '[preemption]auth_type is not set; evictions need credentials '
+            'for Nova')
     try:
         load_auth(conf)
     except (ks_exc.ClientException, cfg.Error) as exc:
@@ -119,11 +119,11 @@ class NovaAPI:
     def _check_cell(self, method, uuid):
         if self.is_away(uuid):
             raise NovaError(
-                f'{method} of server {uuid}: its cell does not answer')
+                f'{method} server {uuid}: its cell does not answer')
 
     def _call(self, method, uuid, *args, **kwargs):
         self._check_cell(method, uuid)
-        with _errors(f'{method} of server {uuid}'):
+        with _errors(f'{method} server {uuid}'):
             try:
                 return getattr(self._get_client().servers, method)(
                     uuid, *args, **kwargs)
@@ -139,7 +139,7 @@ class NovaAPI:
         if server is None or server.status == 'DELETED':
             return None
         if server.status == 'UNKNOWN':
-            raise NovaError(f'get of server {uuid}: its cell is down')
+            raise NovaError(f'get server {uuid}: its cell is down')
         return observed_server.ObservedServer(
             uuid, getattr(server, 'OS-EXT-STS:vm_state', ''),
             getattr(server, 'OS-EXT-STS:task_state', None),
@@ -155,7 +155,7 @@ class NovaAPI:
         """
         if not getattr(server, 'locked', False):
             return ''
-        with _errors(f'actions of server {server.id}'):
+        with _errors(f'list actions of server {server.id}'):
             try:
                 # The latest comes first. An owner's lock of an already locked
                 # server changes nothing and is not recorded.
@@ -221,15 +221,15 @@ class NovaAPI:
         self._update_service('disable_log_reason', uuid, reason)
 
     def _update_service(self, method, uuid, *args):
-        with _errors(f'{method} of service {uuid}'):
+        with _errors(f'{method} service {uuid}'):
             getattr(self._get_client().services, method)(uuid, *args)
 
     enable_service = functools.partialmethod(_update_service, 'enable')
 
     def abort_migration(self, uuid):
         """Abort the live migrations of a server."""
-        self._check_cell('abort of migration', uuid)
-        with _errors(f'abort of migration of {uuid}'):
+        self._check_cell('abort the migration of', uuid)
+        with _errors(f'abort the migration of server {uuid}'):
             migrations = self._get_client().server_migrations
             for migration in migrations.list(uuid):
                 migrations.live_migration_abort(uuid, migration.id)
@@ -251,7 +251,7 @@ class NovaAPI:
         return found
 
     def _list(self, what, **kwargs):
-        with _errors(f'list of {what}'):
+        with _errors(f'list {what}'):
             manager = getattr(self._get_client(), what)
             return [item.to_dict() for item in manager.list(**kwargs)]
 

@@ -241,7 +241,7 @@ class ResourceLookup:
         except (ks_exc.BadRequest, ks_exc.Forbidden) as exc:
             raise Refused(exc.message) from exc
         except ks_exc.Unauthorized as exc:
-            raise Refused(f'Nova does not take the token: {exc.message}'
+            raise Refused(f'Nova does not accept the token: {exc.message}'
                           ) from exc
         except ks_exc.ClientException as exc:
             # Without the name, which the user has chosen.
@@ -317,9 +317,9 @@ def _endpoint(adapter):
     try:
         found = adapter.get_endpoint()
     except ks_exc.ClientException as exc:
-        raise nova_api.NovaError(f'Where Nova is: {exc}') from exc
+        raise nova_api.NovaError(f"Cannot find Nova's API: {exc}") from exc
     if not found:
-        raise nova_api.NovaError('The catalog has no endpoint of Nova.')
+        raise nova_api.NovaError('The catalog has no endpoint for Nova.')
     return found
 
 

@@ -9,8 +9,8 @@ from nova_preempt import exceptions
 
 CONF = nova.conf.CONF
 
-MISSING = ('there is no nova.conf where Nova looks for it, such as in '
-           '/etc/nova: name it with --config-file')
+MISSING = ('no nova.conf was found in the default directories, such as '
+           '/etc/nova; name the file with --config-file')
 
 # Raised for a missing or invalid file, a directory, and an encoding other than
 # UTF-8.

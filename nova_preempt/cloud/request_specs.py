@@ -150,13 +150,13 @@ def why_not_served(spec_obj, pci_in_placement, filters):
     if not has_pci_requests(spec_obj):
         return ''
     if 'PciPassthroughFilter' not in filters:
-        return ('it asks for PCI devices, for which [filter_scheduler]'
-                'enabled_filters would have to have PciPassthroughFilter')
+        return ('it requests PCI devices, but PciPassthroughFilter is not in '
+                '[filter_scheduler]enabled_filters')
     if not pci_in_placement and any(
             asked.source == objects.InstancePCIRequest.FLAVOR_ALIAS
             for asked in spec_obj.pci_requests.requests):
-        return ('it asks for PCI devices, which are not in Placement: '
-                '[filter_scheduler]pci_in_placement is off')
+        return ('it requests PCI devices, which are not in Placement: '
+                '[filter_scheduler]pci_in_placement is false')
     return ''
 
 

@@ -118,8 +118,8 @@ class Audit:
             if age_s >= self._intent_timeout_s:
                 yield Problem(
                     OPEN_DECISION, decision.uuid,
-                    f'decision {decision.uuid} is {decision.status}; nobody '
-                    f'has worked on it for {age_s:.0f} s')
+                    f'decision {decision.uuid} is {decision.status}; no '
+                    f'process has worked on it for {age_s:.0f} s')
             elif decision.status != decisions.CLAIMED and (
                     timeutils.is_older_than(decision.created_at, _OLD_S)):
                 yield Problem(
@@ -144,7 +144,7 @@ class Audit:
                 yield Problem(
                     NO_SPACE, decision.uuid,
                     f'decision {decision.uuid} is {decision.status}, and '
-                    f'consumer {uuid}, which is to hold the space for server '
+                    f'consumer {uuid}, which must hold capacity for server '
                     f'{decision.server_uuid}, has no allocations')
 
     def _without_allocation(self, states: Mapping[str, Provider],
@@ -209,7 +209,7 @@ class Audit:
             yield Problem(
                 NO_SERVER, uuid,
                 f'consumer {uuid} has allocations on {consumers[uuid]}; '
-                + (f'it held space for preemption {of[0].uuid}, which is '
+                + (f'it held capacity for preemption {of[0].uuid}, which is '
                    f'{of[0].status}' if of else
                    'Nova knows neither a server nor a migration of that '
                    'uuid'))

@@ -98,8 +98,8 @@ class Claims:
         own = set(allocations) - plan.host.shared
         for uuid in sorted(own & target.allocations.keys()):
             raise placement_api.Conflict(
-                f'server {decision.server_uuid} has allocations on provider '
-                f'{uuid} already')
+                f'server {decision.server_uuid} already has allocations on '
+                f'provider {uuid}')
         retained = plan.retained()
         changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
                    for consumer in consumers]
@@ -235,8 +235,8 @@ class Claims:
         if not decision.record['allocations'].keys() <= (
                 server.allocations.keys()):
             raise ClaimLost(
-                f'consumer {stand_in(decision)}, which held the space for '
-                f'server {decision.server_uuid}, has none any more')
+                f'consumer {stand_in(decision)}, which held capacity for '
+                f'server {decision.server_uuid}, has lost its allocations')
         return True
 
     @staticmethod
@@ -247,8 +247,8 @@ class Claims:
         :raises ClaimLost: its allocations have changed
         """
         if target.generation != decision.record['consumer_generation']:
-            raise ClaimLost(f'the allocations of server {target.uuid} have '
-                            'changed while its victims ended')
+            raise ClaimLost(f'the allocations of server {target.uuid} changed '
+                            'while its victims were evicted')
         return target
 
     def _read_target(self, decision: decisions.Decision
@@ -272,7 +272,7 @@ class Claims:
                      if slot[0] in on_host}
             if found != expected:
                 raise placement_api.Conflict(
-                    f'victim {victim.server_uuid} has '
+                    f'victim {victim.server_uuid} has allocations of '
                     f'{capacity.by_class(found)} instead of '
                     f'{capacity.by_class(expected)}')
             consumers.append(consumer)

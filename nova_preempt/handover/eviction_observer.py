@@ -145,9 +145,9 @@ class EvictionObserver:
                 return
             if not consumer.allocations:
                 raise allocation_claim.ClaimLost(
-                    f'consumer {stand_in}, which held the space for server '
-                    f'{decision.server_uuid}, has lost it while the victims '
-                    'had their notice')
+                    f'consumer {stand_in}, which held capacity for server '
+                    f'{decision.server_uuid}, lost its allocations during '
+                    'the notice of the victims')
         self._facts['is_held'] = True
 
 

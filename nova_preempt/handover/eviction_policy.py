@@ -215,13 +215,13 @@ def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
         matters
     """
     if not options.enabled:
-        return '[preemption]enabled is off'
+        return '[preemption]enabled is false'
     allowed = options.preempting_operations
     if set(allowed) >= set(OPERATIONS) or (
             allowed and get_operation() in allowed):
         return ''
-    return ('[preemption]preempting_operations does not name what is asked '
-            'for')
+    return ('[preemption]preempting_operations does not include the '
+            'operation')
 
 
 def get_guard(options: cfg.ConfigOpts.GroupAttr,
@@ -271,7 +271,7 @@ def load_classes(conf: cfg.ConfigOpts) -> Any:
             invoke_on_load=True, invoke_args=(conf,)).driver
     except (ImportError, stevedore.exception.NoMatches) as exc:
         raise exceptions.InvalidConfiguration(
-            f'[{conf_classes.GROUP}]enabled is true, but its package is not '
+            f'[{conf_classes.GROUP}]enabled is true, but its plugin is not '
             f'installed: {exc}') from exc
     except ValueError as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc

@@ -63,8 +63,8 @@ class ServersNotWanted(Exception):
 class VictimsStuck(Exception):
     """Victims were not evicted in time, or must not be evicted any more."""
 
-    def __init__(self, uuids: Iterable[str], why: str = 'did not end in time'
-                 ) -> None:
+    def __init__(self, uuids: Iterable[str],
+                 why: str = 'were not evicted in time') -> None:
         super().__init__(f'preemptible servers {why}: '
                          + ', '.join(sorted(uuids)))
 
@@ -159,7 +159,7 @@ class Handover:
             self._leave_alone(ended.refusals, KEPT_S)
             raise VictimsStuck(
                 [f'{uuid} ({why})' for uuid, why in ended.refusals.items()],
-                'must not end')
+                'must not be evicted')
         for decision in decisions:
             if decision.uuid in ended.unwanted:
                 self.recovery.roll_back(decision.uuid,
@@ -168,7 +168,7 @@ class Handover:
                   if decision.uuid not in ended.unwanted]
         placed = [decision for decision in wanted if decision.server_uuid]
         if placed and limit:
-            limit.check('give the server its space')
+            limit.check("create the server's allocations")
         self.claims.hand_over(placed, *([limit.left_s] if limit else []))
         self._close_all(wanted)
         return len(ended.unwanted)
@@ -206,7 +206,7 @@ class Handover:
             for victim in decision.victims:
                 if victim.server_uuid in stuck:
                     self.events.error(decision, victim,
-                                      'it did not end in time')
+                                      'it was not evicted in time')
 
     def _close(self, decision: db_decisions.Decision) -> bool:
         """Close a decision, with retries while our lease lasts."""

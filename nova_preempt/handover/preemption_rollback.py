@@ -116,7 +116,7 @@ class Rollback:
                         {'uuid': decision.uuid, 'host': decision.host,
                          'server': decision.server_uuid,
                          'status': decision.status})
-            reason = ('it was left unfinished' if decision.owner == me
+            reason = ('it was not completed' if decision.owner == me
                       else 'its scheduler stopped')
         try:
             return self.roll_back(decision.uuid, reason)

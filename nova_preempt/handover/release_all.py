@@ -86,8 +86,8 @@ class ReleaseAll:
         for decision_uuid, victim in self._decisions.get_victims(
                 decisions.STOPPED):
             yield Step(
-                f'server {victim.server_uuid} was stopped and locked to give '
-                'way: give it its space back, unlock '
+                f'server {victim.server_uuid} was stopped and locked as a '
+                'victim: restore its allocations, unlock '
                 + ('and start it' if self._start else 'it')
                 + ' unless it is locked for another reason',
                 functools.partial(self._free_stopped, decision_uuid, victim))
@@ -104,7 +104,7 @@ class ReleaseAll:
         if not victim_allocations.restore_stopped(
                 self._placement, self._nova, victim, server):
             raise ManualStepNeeded(
-                'its host has no room for it any more; make room, or migrate '
+                'its host has no capacity for it; free capacity, or migrate '
                 'it with "openstack server migrate", and try again')
         if self._start and server.vm_state == 'stopped' and (
                 victim_allocations.is_locked_by_us(server)
@@ -118,8 +118,8 @@ class ReleaseAll:
                 decisions.SHELVED):
             if victim.restore:
                 yield Step(
-                    f'server {victim.server_uuid} was shelved to give way '
-                    'and is to come back: leave it to its owner, who can '
+                    f'server {victim.server_uuid} was shelved as a victim, '
+                    'to be unshelved later: leave it to its owner, who can '
                     'unshelve it',
                     functools.partial(
                         self._decisions.update_victim, decision_uuid,
@@ -147,9 +147,9 @@ class ReleaseAll:
             consumer = self._placement.get_consumer(server.uuid)
             if consumer.project_id == self._project_id != server.project_id:
                 yield Step(
-                    f'the allocations of server {server.uuid} stand under '
-                    f'project {self._project_id}: put them under its own, '
-                    f'{server.project_id}',
+                    f'the allocations of server {server.uuid} belong to '
+                    f'project {self._project_id}: change it to the '
+                    f"server's project, {server.project_id}",
                     functools.partial(self._put_under_own, server))
 
     def _put_under_own(self, server: Server) -> None:

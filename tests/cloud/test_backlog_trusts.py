@@ -75,7 +75,7 @@ class TestTrusts(unittest.TestCase):
     def assert_gone(self, trust_id):
         with self.assertRaises(keystone_trusts.TrustGone) as caught:
             self.trusts.session(trust_id)
-        self.assertIn('a role of the user in the project was taken away',
+        self.assertIn('a role of the user in the project was revoked',
                       str(caught.exception))
 
     def test_acting_as_the_user(self):

@@ -261,8 +261,8 @@ class TestAllocationRepair(EngineTestCase):
         self.assertNotIn(cheap, self.allocations()['host1'])
         self.assertNotIn(stand_in, self.allocations()['host1'])
         self.assertIn('Repaired an inconsistency: consumer '
-                      f'{stand_in} has allocations on host1; it held space '
-                      'for preemption '
+                      f'{stand_in} has allocations on host1; it held '
+                      'capacity for preemption '
                       f'{self.last_decision().uuid}, which is done.',
                       self.stdlog.logger.output)
         # Not ours: it is reported and left alone.

@@ -112,7 +112,7 @@ class TestPreemptions(SamplesTestCase):
         self.assert_sample()
 
     def test_error(self):
-        self.events.error(DECISION, VICTIM, 'it did not end in time')
+        self.events.error(DECISION, VICTIM, 'it was not evicted in time')
         self.assert_sample()
 
     def test_restored(self):

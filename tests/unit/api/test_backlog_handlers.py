@@ -302,9 +302,9 @@ class TestRefused(BacklogTestCase):
                 ('.imageRef', "it is not valid under any of the given schemas",
                  {'imageRef': 'x'})):
             self.refused(f'body.server{field}', text, server=server)
-        self.refused('compute_version', "'2.51' is none of the versions",
+        self.refused('compute_version', "'2.51' must be a microversion",
                      compute_version='2.51')
-        self.refused('compute_version', "'latest' is none of the versions",
+        self.refused('compute_version', "'latest' must be a microversion",
                      compute_version='latest')
 
     def test_fields_that_a_request_cannot_have(self):

@@ -47,7 +47,7 @@ class TestDelete(unittest.TestCase):
         for gone in (True, False):
             self.assertRaisesRegex(
                 keystone_trusts.KeystoneUnavailable,
-                'Trust t1 stays in Keystone: not you',
+                'Trust t1 cannot be deleted: not you',
                 self.delete, ks_exc.Forbidden('not you'), gone)
 
 

@@ -83,7 +83,7 @@ class TestWhyNotServed(unittest.TestCase):
     def test_devices_of_a_flavor_have_to_be_in_placement(self):
         card = objects.InstancePCIRequest(count=1, alias_name='card')
         self.assertEqual('', self.why(card))
-        self.assertIn('pci_in_placement is off',
+        self.assertIn('pci_in_placement is false',
                       self.why(card, in_placement=False))
 
     def test_devices_are_not_served_without_the_filter(self):

@@ -115,7 +115,7 @@ class TestUnreadableCells(unittest.TestCase):
         api._client = mock.Mock()
         with mock.patch.object(instances, 'find_cells', find_cells):
             self.assertRaisesRegex(
-                nova_api.NovaError, 'get of server one: its cell does not',
+                nova_api.NovaError, 'get server one: its cell does not',
                 api.get, 'one')
             api.force_delete('two')
         api._client.servers.force_delete.assert_called_once_with('two')

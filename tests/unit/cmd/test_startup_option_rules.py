@@ -259,12 +259,12 @@ class TestPrograms(FileTestCase):
                          if name == 'manage' else ([],)):
                 found, err = self.run_program(name, *argv)
                 self.assertEqual(code, found, err)
-                self.assertIn(f'nova-preempt-{name}: there is no nova.conf '
-                              'where Nova looks for it', err)
+                self.assertIn(f'nova-preempt-{name}: no nova.conf was found',
+                              err)
         code, out, err = processes.run_main(f'{_MODULE}status', 'upgrade',
                                             'check')
         self.assertEqual(2, code, err)
-        self.assertIn('there is no nova.conf where Nova looks', out)
+        self.assertIn('no nova.conf was found in the default', out)
 
     def test_reading_commands_create_nothing(self):
         conf = self.write('')

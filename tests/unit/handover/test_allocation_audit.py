@@ -155,7 +155,7 @@ class TestOpenDecisions(unittest.TestCase):
             return [problem.text for problem in made.look()]
 
     def test_a_decision_without_progress(self):
-        self.assertIn('nobody has worked on it for 60 s',
+        self.assertIn('no process has worked on it for 60 s',
                       self.found(decisions.ROLLING_BACK, 0, 60)[0])
 
     def test_a_long_notice_is_no_problem(self):

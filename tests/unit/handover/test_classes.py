@@ -67,5 +67,5 @@ class TestLoad(unittest.TestCase):
                              {'nova_preempt.classes.class_registry': None}), \
                 self.assertRaisesRegex(
                     exceptions.InvalidConfiguration,
-                    'enabled is true, but its package is not installed'):
+                    'enabled is true, but its plugin is not installed'):
             self.load('enabled = true')

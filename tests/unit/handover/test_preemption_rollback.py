@@ -416,7 +416,7 @@ class TestRepair(roll_back.RollBackTestCase):
     def test_a_decision_of_our_failed_request(self):
         self.leave('me')
         self.assertIn('is still claimed', self.repair())
-        self.assertEqual('it was left unfinished',
+        self.assertEqual('it was not completed',
                          self.decisions.decision.reason)
 
     def test_a_failed_repair_does_not_delay_others(self):

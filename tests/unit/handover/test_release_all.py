@@ -124,7 +124,7 @@ class TestHandBack(unittest.TestCase):
             'full', placement_api.NO_ROOM)
         status, lines = self.run_command(start=True)
         self.assertEqual(1, status)
-        self.assertIn('no room for it any more', lines[0])
+        self.assertIn('no capacity for it', lines[0])
         self.placement.post_allocations.assert_called_once()
         self.nova.unlock.assert_not_called()
         self.nova.start.assert_not_called()
@@ -151,7 +151,7 @@ class TestHandBack(unittest.TestCase):
         status, lines = self.run_command()
         self.assertEqual(1, status)
         self.assertIn('generation', lines[0])
-        self.assertNotIn('no room', lines[0])
+        self.assertNotIn('no capacity', lines[0])
         self.nova.unlock.assert_not_called()
 
     def test_a_moved_server_has_its_space(self):

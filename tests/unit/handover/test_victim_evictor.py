@@ -982,7 +982,7 @@ class TestTerminator(unittest.TestCase):
         record = self.held(lambda: self.clock.now < 129)
         self.assertRaisesRegex(
             allocation_claim.ClaimLost,
-            'consumer i, which held the space for server s',
+            'consumer i, which held capacity for server s',
             self.end, cloud, 'a', 'b', notice_s=30, record=record)
         self.assertEqual({}, cloud.asked)
         self.assertNotIn(db_decisions.ENDING, self.statuses('a'))
