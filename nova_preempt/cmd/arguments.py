@@ -19,7 +19,7 @@ def within(kind, least, most=float('inf')):
         found = kind(text)
         if not least <= found <= most:
             raise argparse.ArgumentTypeError(
-                f'{text} is not from {least} to {most}')
+                f'{text} must be from {least} to {most}')
         return found
 
     # argparse names it in the error for other text.

@@ -42,7 +42,7 @@ _PREFIXES = ('', 'K', 'M', 'G', 'T', 'P')
 def _above_0(text):
     number = float(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} is not above 0')
+        raise argparse.ArgumentTypeError(f'{text} must be above 0')
     return number
 
 
@@ -60,11 +60,11 @@ def make_parser():
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument(
         '--config-file', action='append', default=argparse.SUPPRESS,
-        help='with [energy], for the sources of watts, and '
-             '[preemption_benchmark], for --report; may be given more than '
-             'once; default: the files of Nova')
+        help='configuration file with [energy], for the power sources, and '
+             '[preemption_benchmark], for --report; may be repeated; '
+             "default: Nova's files")
     parser.add_argument('--host', default=socket.getfqdn(),
-                        help='the name of this host\'s node in Nova')
+                        help="hypervisor hostname of this host in Nova")
     work = parser.add_argument_group('work')
     work.add_argument('--run-s', type=_above_0, default=10.0, metavar='S',
                       help='duration of a run, in seconds')
@@ -72,34 +72,34 @@ def make_parser():
                       help='repeat runs until the last three differ by less '
                            'than this share of their median')
     work.add_argument('--max-runs', type=_count, default=30, metavar='N',
-                      help='fail after this number of runs that differ more')
+                      help='most runs; fail if they differ more than --spread')
     work.add_argument('--size', type=_count, default=2048, metavar='N',
-                      help='rows of the matrices; each core uses three of '
-                           '8 * N * N bytes')
-    work.add_argument('--hpl', metavar='COMMAND', help='run this instead, '
-                      'such as "mpirun -np 64 xhpl"')
+                      help='number of rows of a matrix; each core uses 3 '
+                           'matrices of 8 * N * N bytes')
+    work.add_argument('--hpl', metavar='COMMAND', help='run this HPL command '
+                      'instead, such as "mpirun -np 64 xhpl"')
     work.add_argument('--hpl-directory', default='.', metavar='PATH',
-                      help='where HPL.dat is')
+                      help='directory with HPL.dat')
     power = parser.add_argument_group('power')
     power.add_argument('--idle-s', type=_from_0, default=60.0, metavar='S',
-                       help='how long the idle power is measured first')
+                       help='seconds to measure the idle power first')
     power.add_argument('--interval-s', type=_above_0, default=5.0,
-                       metavar='S', help='how often the watts are read')
+                       metavar='S', help='seconds between power readings')
     power.add_argument('--settle-s', type=_from_0, default=15.0, metavar='S',
-                       help='how long the meter takes to follow the load')
+                       help='seconds until the power meter follows the load')
     result = parser.add_argument_group('result')
     result.add_argument('--verbose', action='store_true',
                         help='print each run to standard error')
     result.add_argument('--json', action='store_true', help='print JSON')
     result.add_argument('--output', metavar='PATH',
-                        help='a file for [energy]figures_file; this host\'s '
-                             'entry is added or replaced')
+                        help="add or replace this host's entry in this file, "
+                             'for [energy]figures_file')
     result.add_argument('--report', action='store_true',
-                        help='tell the API, as the user in '
-                             '[preemption_benchmark], or in [preemption] if '
-                             'there is none')
-    result.add_argument('--endpoint', metavar='URL',
-                        help='of the API; that of the catalog by default')
+                        help='send the figures to the Preemption API, with '
+                             'the credentials in [preemption_benchmark] or '
+                             'else in [preemption]')
+    result.add_argument('--endpoint', metavar='URL', help='endpoint of the '
+                        'Preemption API; default: from the catalog')
     return parser
 
 
@@ -145,8 +145,7 @@ def _scale(value, unit):
 def _print(figures, as_json):
     if as_json:
         print(json.dumps({**dataclasses.asdict(figures),
-                          'flops_per_watt': figures.flops_per_watt},
-                         indent=2))
+                          'flops_per_watt': figures.flops_per_watt}, indent=2))
         return
     for name, value in (
             ('host', figures.host),
@@ -209,7 +208,7 @@ def _run(args):
     if figures.spread > args.spread:
         raise host_benchmark.BenchmarkError(
             f'the last runs differ by {100 * figures.spread:.1f} %, more than '
-            f'{100 * args.spread:g} %: is something else running here?')
+            f'{100 * args.spread:g} %; stop other load on this host')
     if args.output:
         write(args.output, figures)
     if args.report:

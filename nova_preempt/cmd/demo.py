@@ -44,13 +44,13 @@ def _parse_args(argv):
         'Placement and the preempting scheduler, in this process.')
     parser.add_argument(
         '--scenario', metavar='NAME|FILE', action='append',
-        help='one of --list, or a YAML file; may be given several times '
+        help='name of a scenario in --list, or a YAML file; may be repeated '
              f'(default: {DEFAULT})')
     parser.add_argument('--json', action='store_true',
                         help='print one JSON document for each scenario '
                              'instead of text')
     parser.add_argument('--list', action='store_true',
-                        help='print the known scenarios')
+                        help='print the included scenarios')
     return parser.parse_args(argv)
 
 
@@ -77,8 +77,8 @@ def load(name):
     known = _shipped()
     path = known.get(name) or pathlib.Path(name)
     if name not in known and name == path.stem and not path.exists():
-        raise checked_yaml.BadFile(f'there is no scenario {name}; known are: '
-                                   + ', '.join(known))
+        raise checked_yaml.BadFile(f'unknown scenario {name}; the included '
+                                   f'scenarios are: {", ".join(known)}')
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as exc:

@@ -88,8 +88,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
             conf, process, found.known, inventory, trusts,
             classes=qos, nova=clients.nova, **backlog),
         works=(qos.works(process.db, cells, found.known.promised) if qos
-               else ()),
-        returning=qos and qos.returning(found))
+               else ()), returning=qos and qos.returning(found))
 
 
 def make_server(conf, engine):

@@ -21,27 +21,27 @@ CONF = nova.conf.CONF
 
 def add_parser(groups):
     parser = groups.add_parser(
-        'hand-back', help='tell what only nova_preempt would give back, and '
-        'give it back: 0 if nothing is left, 1 if something is, 2 if that '
-        'cannot be told')
+        'hand-back', help='list the stopped or shelved victims, hosts and '
+        'allocations that only nova_preempt would restore, and restore them; '
+        'exit status 0: none is left, 1: some are left, 2: error')
     parser.add_argument('--apply', action='store_true',
-                        help='do it; without, it is only told')
+                        help='restore them instead of listing them')
     parser.add_argument('--start', action='store_true',
-                        help='start the servers that were stopped to give '
-                             'way; without, they are unlocked and stay '
-                             'stopped')
+                        help='start the servers that were stopped as '
+                             'victims; by default they are unlocked and '
+                             'remain stopped')
     parser.set_defaults(run=_hand_back, needs_nova=True)
 
 
 def _hand_back(args):
     if not nova_api.NovaAPI.is_configured(CONF):
         raise exceptions.InvalidConfiguration(
-            '[preemption]auth_type is not set: Nova cannot be asked')
+            '[preemption]auth_type is not set; Nova cannot be called')
     database = db.Database(CONF)
     if args.apply and not set(pauses.ALL) <= set(pauses.get(database)):
         raise exception.Invalid(
-            'not everything is paused: schedulers and engine would take it '
-            'again; run "nova-preempt-manage pause --reason ..." first')
+            'schedulers and engines are not paused and would undo this; run '
+            '"nova-preempt-manage pause --reason ..." first')
     return run(make(database, args.start), args.apply)
 
 
@@ -71,5 +71,5 @@ def run(everything, apply):
         print(f'left: {problem}' if problem else f'done: {step.text}')
         left += bool(problem)
     if not left:
-        print('Nothing is left that only nova_preempt would give back.')
+        print('Nothing is left that only nova_preempt would restore.')
     return 1 if left else 0

@@ -82,7 +82,7 @@ def _brief(decision):
     victims = ', '.join(f'{victim.server_uuid} {victim.status}'
                         for victim in decision.victims)
     return (f'{decision.uuid} {decision.status} {decision.operation} on '
-            f'{decision.host} for {decision.server_uuid or "nobody"}: '
+            f'{decision.host} for {decision.server_uuid or "no server"}: '
             f'{victims or "no victims"}')
 
 
@@ -125,17 +125,17 @@ def _list_pauses(args):
 def _add_pauses(groups):
     """Add "pause", "resume" and "pauses"."""
     pause = groups.add_parser(
-        'pause', help='stop preemption, reservations, power control and the '
-        'backlog at once, in all schedulers and engines')
+        'pause', help='pause preemption, reservations, power control and the '
+        'backlog in all schedulers and engines')
     pause.add_argument('--reason', required=True, metavar='TEXT',
-                       help='shown to users and operators')
+                       help='reason that users and operators see')
     pause.set_defaults(run=_pause)
-    resume = groups.add_parser('resume', help='go on with what was stopped')
+    resume = groups.add_parser('resume', help='resume after a pause')
     resume.set_defaults(run=_resume)
     for parser in (pause, resume):
         parser.add_argument('--what', choices=[*pauses.ALL, 'all'],
-                            default='all', help='default: all of them')
-    groups.add_parser('pauses', help='tell what is stopped').set_defaults(
+                            default='all', help='feature; default: all')
+    groups.add_parser('pauses', help='list the paused features').set_defaults(
         run=_list_pauses)
 
 
@@ -143,35 +143,36 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog='nova-preempt-manage', description=__doc__)
     parser.add_argument('--config-file', action='append', default=[],
-                        help='nova.conf; may be given several times')
-    parser.add_argument('--config-dir', action='append', default=[])
+                        help='path of nova.conf; may be repeated')
+    parser.add_argument('--config-dir', action='append', default=[],
+                        help='directory of *.conf files; may be repeated')
     parser.set_defaults(needs_nova=False, needs_tables=True)
     groups = parser.add_subparsers(required=True, metavar='COMMAND')
 
     commands = arguments.add_group(groups, 'db', 'the database')
     commands.add_parser(
-        'sync', help='make or upgrade the tables').set_defaults(
+        'sync', help='create or upgrade the tables').set_defaults(
             run=_sync, needs_tables=False)
     commands.add_parser(
-        'version', help='print the revision of the tables').set_defaults(
+        'version', help='print the schema revision').set_defaults(
             run=_version, needs_tables=False)
     purge.add_parsers(commands)
 
     commands = arguments.add_group(groups, 'decision', 'decision records')
     show = commands.add_parser(
-        'show', help='print decision records, one a line, as JSON; those '
-                     'that are not finished as a short line each')
+        'show', help='print decision records as JSON, one per line; with '
+                     '--open a summary of each')
     show.add_argument('--server', metavar='UUID',
-                      help='only those for this server')
+                      help='only decisions for this server')
     show.add_argument('--request-id', metavar='ID',
-                      help='only those of this request')
+                      help='only decisions of this request')
     show.add_argument('--open', action='store_true',
-                      help='only those that are not finished')
+                      help='only decisions that are not finished')
     form = show.add_mutually_exclusive_group()
     form.add_argument('--brief', action='store_true',
-                      help='print a short line for each in place of JSON')
+                      help='print a one-line summary instead of JSON')
     form.add_argument('--json', action='store_true',
-                      help='print JSON with --open, too')
+                      help='print JSON, even with --open')
     show.set_defaults(run=_show)
 
     verify_consistency.add_parser(groups)
@@ -201,7 +202,7 @@ def main(argv=None):
     except (exceptions.InvalidConfiguration, schema.WrongTables) as exc:
         print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
-        print('nova-preempt-manage: cannot tell: '
+        print('nova-preempt-manage: the command failed: '
               f'{exceptions.first_line(exc)}', file=sys.stderr)
     except Exception:  # noqa: BLE001 (not to exit with 1)
         # Exit status 1, Python's default, means here that problems were found.

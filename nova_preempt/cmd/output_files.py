@@ -64,7 +64,7 @@ def _parquet(path):
         import pyarrow
         import pyarrow.parquet
     except ImportError as exc:
-        raise NoParquet(f'for {_SUFFIX}, pyarrow is needed: pip install '
+        raise NoParquet(f'{_SUFFIX} files require pyarrow: pip install '
                         f'nova-preempt[parquet] ({exc})') from None
     text = pyarrow.string()
     schema = pyarrow.schema([

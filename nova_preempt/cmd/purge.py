@@ -21,23 +21,23 @@ CONF = nova.conf.CONF
 
 def add_parsers(commands):
     """Add "purge" and "archive" to the commands of "db"."""
-    what = ('decisions, reservations and requests closed before a day, and '
-            'what is known of servers that Nova has no more')
+    what = ('decisions, reservations and requests closed before a date, and '
+            'records of servers that Nova has deleted')
     for name, run, text in (
             ('purge', _purge, f'delete {what}'),
             ('archive', _archive, f'append to a file, then delete, {what}')):
         parser = commands.add_parser(name, help=text)
         age = parser.add_mutually_exclusive_group(required=True)
         age.add_argument('--before', metavar='DATE', type=date,
-                         help='such as 2026-01-31 or 2026-01-31T12:00:00, '
-                              'in UTC')
+                         help='date in UTC, such as 2026-01-31 or '
+                              '2026-01-31T12:00:00')
         age.add_argument('--days', metavar='N', type=_days, dest='before',
-                         help='closed more than N days ago')
+                         help='instead of a date: closed over N days ago')
         if name == 'archive':
             parser.add_argument('--file', metavar='F', required=True,
-                                help='one JSON object a line is appended')
+                                help='file; gets one JSON object per line')
         parser.add_argument('--dry-run', action='store_true',
-                            help='only count')
+                            help='count the records, but delete none')
         parser.set_defaults(run=run, needs_nova=True)
 
 
@@ -47,7 +47,7 @@ def date(text):
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no date such as 2026-01-31') from None
+            f'{text!r} must be a date such as 2026-01-31') from None
     if found.tzinfo is not None:
         found = found.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return found
@@ -55,7 +55,7 @@ def date(text):
 
 def _days(text):
     if not text.isdigit():
-        raise argparse.ArgumentTypeError(f'{text!r} is no number of days')
+        raise argparse.ArgumentTypeError(f'{text!r} must be a whole number')
     try:
         return timeutils.utcnow() - datetime.timedelta(days=int(text))
     except OverflowError:

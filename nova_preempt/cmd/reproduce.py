@@ -38,15 +38,15 @@ def make_parser():
     parser.add_argument(
         '--scale', type=arguments.within(float, 0.01, 1), default=1.0,
         metavar='PART',
-        help='which part of the evaluation is run, more than 0 to 1: fewer '
-             'repetitions, and less time that is simulated. Default: 1, what '
-             'the documentation has figures of')
+        help='share of the evaluation, from 0.01 to 1: fewer repetitions and '
+             'less simulated time. Default: 1, as for the figures in the '
+             'documentation')
     parser.add_argument('--seed', type=int, default=1, metavar='N',
-                        help='of all that is drawn. Default: 1')
-    parser.add_argument('--plot', metavar='DIR', help='where pictures go')
+                        help='seed of random numbers. Default: 1')
+    parser.add_argument('--plot', metavar='DIR', help='directory for plots')
     parser.add_argument('--plot-format', choices=plots.FORMATS,
                         default=plots.FORMATS[0],
-                        help='of the pictures. Default: png')
+                        help='format of the plots. Default: png')
     parser.add_argument('--json', action='store_true',
                         help='print the figures as JSON')
     return parser

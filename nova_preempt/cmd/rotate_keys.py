@@ -56,11 +56,11 @@ def count_keys(database, keys, renews=False):
 
 def add_parsers(groups):
     """Add "backlog rotate-keys"."""
-    commands = arguments.add_group(groups, 'backlog', 'requests that wait')
+    commands = arguments.add_group(groups, 'backlog', 'waiting requests')
     commands.add_parser(
         'rotate-keys', help='encrypt secrets of requests with the first key '
-        'of [backlog]secret_key_file, so that the others may go').set_defaults(
-            run=_rotate)
+        'of [backlog]secret_key_file, to let you remove the others'
+    ).set_defaults(run=_rotate)
 
 
 def _rotate(_args):
@@ -70,10 +70,10 @@ def _rotate(_args):
         found = count_keys(db.Database(CONF), keys, renews=True)
     except (secret_encryption.NoKey, secret_encryption.BadKeys) as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
-    print(f'{found.older} requests were encrypted anew; {found.current} had '
-          'the first key.')
+    print(f'{found.older} requests were encrypted again; {found.current} '
+          'already had the first key.')
     for uuid in found.lost:
-        print(f'No key opens request {uuid}.')
+        print(f'No key decrypts request {uuid}.')
     return 1 if found.lost else 0
 
 
@@ -99,15 +99,15 @@ def check(conf, away):
         return upgradecheck.Result(code.SUCCESS, 'See "Options".')
     except (schema.WrongTables, *away):
         return upgradecheck.Result(
-            code.SUCCESS, 'Which keys are needed cannot be told. See '
+            code.SUCCESS, 'The keys in use cannot be read. See '
             '"Database".')
     if found.lost:
         return upgradecheck.Result(
-            code.WARNING, f'No key in [backlog]secret_key_file opens the '
-            f'secrets of {len(found.lost)} requests, which wait until theirs '
-            'is added as a further line.')
+            code.WARNING, f'No key in [backlog]secret_key_file decrypts '
+            f'{len(found.lost)} requests; they start only after you have '
+            'appended their keys to the file.')
     if found.older:
         return upgradecheck.Result(
-            code.SUCCESS, f'{found.older} requests need another key than the '
-            f'first: run "{COMMAND}" before it goes.')
+            code.SUCCESS, f'{found.older} requests do not use the first key: '
+            f'run "{COMMAND}" before you remove other keys.')
     return upgradecheck.Result(code.SUCCESS)

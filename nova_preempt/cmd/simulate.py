@@ -62,37 +62,37 @@ def _add_run(commands):
     run = commands.add_parser(
         'run', help='simulate a cloud that replays a trace', **_HOW)
     run.add_argument('--cloud', required=True, metavar='FILE',
-                     help='hosts, flavors and classes, in YAML')
+                     help='YAML file with hosts, flavors and classes')
     _add_trace(run)
     run.add_argument('--policy', metavar='FILE',
-                     help='a file such as nova.conf with [preemption], '
+                     help='configuration file with [preemption], '
                           '[preemption_engine], [backlog], [classes], '
-                          '[reservation] and [energy]; without it, the '
-                          'defaults of the options')
+                          '[reservation] and [energy]; default: the defaults '
+                          'of all options')
     run.add_argument('--compare', metavar='FILE', action='append',
-                     help='another policy for the same trace; may be given '
-                          'more than once')
+                     help='another --policy to simulate with the same trace; '
+                          'may be repeated')
     run.add_argument('--seed', type=_seed, default=0, metavar='N',
                      help='seed of the random delays')
-    _add_until(run, 'when it ends; by default with the last event')
+    _add_until(run, 'end of the simulation; default: the last event')
     run.add_argument('--json', action='store_true',
                      help='print the summary as JSON')
     run.add_argument('--records', metavar='FILE',
                      help='write a JSON line for each event to this file, or '
                           'Parquet if it ends in .parquet')
     run.add_argument('--plot', metavar='DIR',
-                     help='directory for a plot of use, waits, evictions and '
+                     help='directory for plots of use, waits, evictions and '
                           'lost work over time')
     run.add_argument('--plot-format', choices=plots.FORMATS,
-                     default=plots.FORMATS[0], help='of the plot')
+                     default=plots.FORMATS[0], help='format of the plots')
 
 
 def _add_trace(parser):
     parser.add_argument('trace', nargs='+', metavar='TRACE',
-                        help='a file; several files of a trace in order. A '
-                             'name that ends in .gz is decompressed')
+                        help='file of the trace, .gz if compressed; several '
+                             'files in the order of their times')
     parser.add_argument('--format', choices=sorted(trace_formats.FORMATS),
-                        help='of the trace; by default guessed from its name')
+                        help='format of the trace; default: by its name')
     parser.add_argument('--sort', action='store_true',
                         help='sort the events by time first')
     for name, what in (('vcpus', 'processors'), ('memory_mb', 'MiB'),
@@ -100,7 +100,7 @@ def _add_trace(parser):
         parser.add_argument(
             f'--machine-{name.replace("_", "-")}', type=int, metavar='N',
             default=getattr(trace_model.Scale(), name),
-            help=f'{what} of a whole machine, if the trace has shares')
+            help=f'{what} of a machine, for traces with shares of machines')
 
 
 def _add_generate(commands):
@@ -108,22 +108,26 @@ def _add_generate(commands):
     part = load.parts[0]
     parser = commands.add_parser(
         'generate', help='generate a synthetic trace', **_HOW)
-    parser.add_argument('--hours', type=float, default=load.hours)
+    parser.add_argument('--hours', type=float, default=load.hours,
+                        help='length of the trace')
     parser.add_argument('--per-hour', type=float, default=load.per_hour,
-                        help='number of requests; in Google\'s trace of 2011 '
+                        help='requests per hour; in Google\'s trace of 2011 '
                              f'{generator.GOOGLE_PER_HOUR:.0f}')
     parser.add_argument('--swing', type=float, default=load.swing,
                         help='amplitude of the rate within a day, from 0 to 1')
-    parser.add_argument('--peak-hour', type=float, default=load.peak_hour)
+    parser.add_argument('--peak-hour', type=float, default=load.peak_hour,
+                        help='hour of the day with the highest rate')
     parser.add_argument('--preemptible', type=float, default=0.5,
                         help='share of preemptible servers, from 0 to 1')
     parser.add_argument('--mean-s', type=float, default=part.mean_s,
-                        help='mean run time of normal servers')
+                        help='mean run time of normal servers, in seconds')
     parser.add_argument('--preemptible-mean-s', type=float,
-                        default=part.mean_s)
+                        default=part.mean_s, help='the same for preemptible '
+                                                  'servers')
     parser.add_argument('--sigma', type=float, default=part.sigma,
-                        help='deviation of the logarithm of run times')
-    parser.add_argument('--seed', type=_seed, default=0, metavar='N')
+                        help='standard deviation of log run times')
+    parser.add_argument('--seed', type=_seed, default=0, metavar='N',
+                        help='seed of random numbers')
     _add_output(parser)
 
 
@@ -176,8 +180,8 @@ def _format(args):
     """Return (name of the format, Scale)."""
     name = args.format or trace_formats.guess(args.trace[0])
     if not name:
-        raise BadArgument(f'--format: nobody can tell which one '
-                          f'{args.trace[0]} has')
+        raise BadArgument('--format is required: the name of '
+                          f'{args.trace[0]} does not tell its format')
     try:
         return name, trace_model.Scale(args.machine_vcpus,
                                        args.machine_memory_mb,
@@ -205,7 +209,7 @@ def _convert(args):
 
 def _tell_skipped(trace):
     for why, count in sorted(trace.skipped.items()):
-        warn(f'{count} records are left out: {why}')
+        warn(f'{count} records are omitted: {why}')
 
 
 def _generate(args):

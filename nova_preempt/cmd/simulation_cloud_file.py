@@ -26,15 +26,13 @@ def _named(schema):
 _SPECS = _named(checked_yaml.SCALAR)
 _HOSTS = checked_yaml.mapping({
     'name': checked_yaml.TEXT, 'count': checked_yaml.integer(1, MOST_HOSTS),
-    'resources': _named(checked_yaml.integer(1, trace_model.MOST)),
-}, {
+    'resources': _named(checked_yaml.integer(1, trace_model.MOST)),}, {
     'reserved': _named(checked_yaml.integer(0, trace_model.MOST)),
     'allocation_ratios': _named(checked_yaml.number(0.01, 1000)),
     **dict.fromkeys((*_FIGURES, 'asleep_watts'), _WATTS),
     'reservable': checked_yaml.FLAG})
 _SCHEMA = checked_yaml.mapping({
-    'hosts': {'type': 'array', 'items': _HOSTS},
-}, {
+    'hosts': {'type': 'array', 'items': _HOSTS},}, {
     'flavors': _named(checked_yaml.mapping(
         {'resources': _named(checked_yaml.integer(0, trace_model.MOST))},
         {'extra_specs': _SPECS})),
@@ -59,9 +57,9 @@ def read_cloud(path):
     hosts = tuple(_hosts(file, item, ('hosts', number))
                   for number, item in enumerate(content['hosts']))
     if not 0 < sum(kind.count for kind in hosts) <= MOST_HOSTS:
-        file.fail(('hosts',), f'must be from 1 to {MOST_HOSTS} in all')
+        file.fail(('hosts',), f'must have 1 to {MOST_HOSTS} hosts in all')
     if len({kind.name for kind in hosts}) < len(hosts):
-        file.fail(('hosts',), 'two have the same name')
+        file.fail(('hosts',), 'each name must be unique')
     flavors = {
         name: simulation_settings.Flavor(item['resources'], _terms(
             file, item.get('extra_specs', ()), ('flavors', name)))
@@ -80,13 +78,13 @@ def _hosts(file, item, path):
     reserved = item.get('reserved', {})
     ratios = item.get('allocation_ratios', {})
     for name in sorted({*reserved, *ratios} - totals.keys()):
-        file.fail(path, f'there is no {name} among its resources')
+        file.fail(path, f'its resources must include {name}')
     figures = efficiency_ranking.Figures(*(
         float(item[name]) if name in item else None for name in _FIGURES))
     for name, why in efficiency_ranking.invalid_figures(figures).items():
         file.fail((*path, name), why)
     if figures.idle_watts is None and figures.watts is not None:
-        file.fail(path, 'watts needs idle_watts, too')
+        file.fail(path, 'watts requires idle_watts')
     return simulation_settings.HostKind(
         item['name'], item['count'], {
             name: Inventory(total, reserved.get(name, 0), max_unit=total,

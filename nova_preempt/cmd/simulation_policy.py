@@ -72,7 +72,7 @@ def _unknown(path):
     """Return unknown options in our groups, which may be misspelt."""
     found = {}
     cfg.ConfigParser(path, found).parse()
-    return [f'[{group}]{name}, which is not known'
+    return [f'[{group}]{name}, an unknown option'
             for group, opts in all_opts.list_opts() if group in _OPTS
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]

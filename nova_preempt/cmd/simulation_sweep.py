@@ -32,18 +32,18 @@ def add_parser(commands, add_trace, add_until, **how):
     """
     parser = commands.add_parser(
         'sweep', help='simulate many seeds, policies and traces at once',
-        description='Each file is a trace of its own. Prints the means of '
-                    'all seeds, or with --json each run as soon as it is '
-                    'ready.', **how)
+        description='Each file is a separate trace. Prints the means over '
+                    'all seeds, or with --json each run as soon as it ends.',
+        **how)
     parser.add_argument('--cloud', required=True, metavar='FILE',
-                        help='hosts, flavors and classes, in YAML')
+                        help='YAML file with hosts, flavors and classes')
     add_trace(parser)
     parser.add_argument('--policy', metavar='FILE', action='append',
-                        help='a file such as nova.conf; may be given more '
-                             'than once. Without it, the defaults')
+                        help='configuration file; may be repeated; default: '
+                             'the defaults of all options')
     parser.add_argument('--seeds', type=_seeds, default='0-9', metavar='A-B',
                         help='a range of seeds, or a single seed')
-    add_until(parser, 'when each run ends; by default with its last event')
+    add_until(parser, 'end of each run; default: its last event')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON line for each run')
     parser.add_argument('--keep', metavar='DIR',
@@ -51,13 +51,12 @@ def add_parser(commands, add_trace, add_until, **how):
                              'command resumes with the missing runs')
     where = parser.add_mutually_exclusive_group()
     where.add_argument('--jobs', type=arguments.within(int, 1, 1024),
-                       metavar='N',
-                       default=os.process_cpu_count() if hasattr(
+                       metavar='N', default=os.process_cpu_count() if hasattr(
                            os, 'process_cpu_count') else os.cpu_count() or 1,
                        help='number of processes on this machine')
     where.add_argument('--dask', metavar='ADDRESS',
-                       help='of the scheduler of a Dask cluster, whose '
-                            'workers have the traces at the same paths')
+                       help='address of a Dask scheduler, whose workers '
+                            'have the traces at the same paths')
 
 
 def _seeds(text):
@@ -66,10 +65,10 @@ def _seeds(text):
         found = range(int(first), int(last or first) + 1)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'{text} is neither a number nor two, such as 0-9') from None
+            f'{text} must be a number or a range such as 0-9') from None
     if not 0 < len(found) <= _MOST_SEEDS:
         raise argparse.ArgumentTypeError(
-            f'{text} are {len(found)}, it must be 1 to {_MOST_SEEDS}')
+            f'{text} has {len(found)} seeds; must be 1 to {_MOST_SEEDS}')
     return found
 
 

@@ -95,7 +95,7 @@ class Checks(upgradecheck.UpgradeCommands):
             database = db.Database(self._conf)
             revision = schema.get_revision(database)
             if revision is None and database.is_sqlite:
-                return _success('A scheduler that starts makes the tables.')
+                return _success('The scheduler creates the tables.')
             schema.check(database)
         except schema.WrongTables as exc:
             return _failure(str(exc))
@@ -111,8 +111,8 @@ class Checks(upgradecheck.UpgradeCommands):
             return None
         return _warning(
             f'{len(hosts)} hosts have a scheduler ({", ".join(sorted(hosts))})'
-            ', but [preemption_database]connection is a SQLite file, which '
-            'one host has: name a MariaDB, MySQL or PostgreSQL database.')
+            ', but [preemption_database]connection is a SQLite file of one '
+            'host; set a MariaDB, MySQL or PostgreSQL database.')
 
     def _check_flavors(self):
         faults = [f'{name} of flavor {flavor} {fault}'
@@ -127,13 +127,13 @@ class Checks(upgradecheck.UpgradeCommands):
         except exceptions.InvalidConfiguration:
             return _success(_SEE)
         if found is None:
-            return _success('[classes]enabled is false: nothing is promised '
-                            'to anybody.')
+            return _success('[classes]enabled is false: no availability is '
+                            'promised.')
         table = found.table
         faults = [
-            f'class {name} has a safety_margin_s below the pass period, '
-            f'{table.pass_period_s} s: that a promise is about to be broken '
-            'is seen too late' for name in table.hasty
+            f'safety_margin_s of class {name} is below the pass period, '
+            f'{table.pass_period_s} s, so that the engine acts too late to '
+            'keep the promise' for name in table.hasty
         ] + status_flavors.class_faults(_flavors(), table.names)
         return _warning(status_flavors.joined(faults)) if faults else None
 
@@ -159,7 +159,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return _warning(
                 f'[energy]demand_wait_s is {options.demand_wait_s} s, not '
                 'below [DEFAULT]long_rpc_timeout, '
-                f'{self._conf.long_rpc_timeout} s: it is cut short.')
+                f'{self._conf.long_rpc_timeout} s: waits end before it.')
         return None
 
     def _check_filter(self):
@@ -202,15 +202,15 @@ class Checks(upgradecheck.UpgradeCommands):
         waiting, threads = request_deadline.get_waiting_limits(self._conf)
         if waiting >= threads:
             return _warning(
-                'With [preemption]max_waiting_requests in each worker up to '
+                '[preemption]max_waiting_requests lets up to '
                 f'{waiting} requests wait in the schedulers of this host; '
-                f'the conductors of this host have {threads} threads.')
+                f'its conductors have only {threads} threads.')
         return None
 
     def _check_leases(self):
         if not lease_cache.is_used(self._conf):
             return _success('ReservationFilter is not in [filter_scheduler]'
-                            'enabled_filters: nothing is kept reserved.')
+                            'enabled_filters: no host is kept reserved.')
         try:
             lease_cache.load_service(self._conf).fetch()
         except exceptions.InvalidConfiguration:
@@ -231,15 +231,15 @@ class Checks(upgradecheck.UpgradeCommands):
             settings = reservable.get_hosts(database)
         except (schema.WrongTables, *_DB_AWAY) as exc:
             # The check of the database reports it.
-            return _success('What is reserved cannot be told: '
+            return _success('The reservations cannot be read: '
                             f'{first_line(exc)}')
         if not options.enabled:
             waiting = sum(item.ready_at is None for item in found)
             if not waiting:
-                return _success('[reservation]enabled is false: nobody can '
+                return _success('[reservation]enabled is false: users cannot '
                                 'reserve hosts.')
             return _warning(
-                f'{waiting} reservations have been granted and do not start: '
+                f'{waiting} granted reservations do not start: '
                 '[reservation]enabled is false. Set it to true for the API, '
                 'the engine and the schedulers, or cancel them.')
         return _result_of_reservations(
@@ -278,7 +278,7 @@ def _run(check, checks):
     try:
         return check(checks) or _success()
     except (*_DB_AWAY, exception.NovaException) as exc:
-        return _warning('It cannot be told, since Nova\'s database cannot be '
+        return _warning('The check failed, since Nova\'s database cannot be '
                         f'read: {first_line(exc)}')
 
 
@@ -287,13 +287,13 @@ def _result_of_reservations(conf, reservable_hosts):
     options = conf.reservation
     rule = policy.RESERVATION_CREATE
     hosts = (f'{reservable_hosts} hosts' if not options.reservable_default
-             else 'every host that is not taken out')
-    text = (f'Whoever passes the policy {rule} '
+             else 'every host that is not excluded')
+    text = (f'Users who pass the policy {rule} '
             f'({policy.check_string(conf, rule)}) may reserve {hosts}: '
             + ', '.join(f'{name} {options[name]}'
                         for name in reservation_schedule.LIMITS)
-            + '. That ends preemptible servers of others, and moves normal '
-            'ones.')
+            + '. A reservation evicts preemptible servers of other projects '
+            'and migrates their normal servers.')
     unlimited = [name for name in reservation_schedule.LIMITS
                  if options[name] < 0]
     if options.reservable_default:
@@ -304,7 +304,7 @@ def _result_of_reservations(conf, reservable_hosts):
 
 
 def _cannot_load(option, names):
-    return _failure(f'[filter_scheduler]{option} has something that cannot '
+    return _failure(f'[filter_scheduler]{option} names a class that cannot '
                     f'be loaded: {", ".join(names)}.')
 
 

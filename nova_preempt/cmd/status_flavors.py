@@ -25,7 +25,7 @@ def fault(name, value):
         return ''
     if name not in known:
         meant = difflib.get_close_matches(name, known, 1)
-        return 'is no extra spec' + (f'; {meant[0]} is' if meant else '')
+        return 'is unknown' + (f'; {meant[0]} is known' if meant else '')
     try:
         known[name].validate(name, value)
     except exception.ValidationError as exc:
@@ -45,11 +45,11 @@ def class_faults(flavors, names):
         if not name:
             continue
         if name not in names:
-            found.append(f'flavor {flavor} is of class {name!r}, which is '
-                         f'not one of {", ".join(names)}')
+            found.append(f'flavor {flavor} has the class {name!r}, which '
+                         f'must be one of {", ".join(names)}')
         elif not extra_specs.flavor_is_preemptible(specs):
-            found.append(f'flavor {flavor} is of class {name!r}, but not '
-                         'preemptible')
+            found.append(f'flavor {flavor} has the class {name!r}, but is '
+                         'not preemptible')
     return found
 
 

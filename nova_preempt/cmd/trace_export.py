@@ -31,12 +31,12 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 def add_parsers(groups):
     commands = arguments.add_group(
-        groups, 'trace', 'past requests of the cloud')
+        groups, 'trace', 'traces for nova-preempt-simulate')
     parser = commands.add_parser(
         'export', help='write servers that Nova has recorded, including '
                        'deleted ones, as a trace for nova-preempt-simulate',
-        description='Servers and projects get numbers in place of their '
-                    'uuids; no name is written.')
+        description='The trace has numbers instead of the UUIDs of servers '
+                    'and projects, and no names.')
     parser.add_argument('--output', metavar='F',
                         help='file of the trace, a JSON object per line; '
                              'default: standard output')
@@ -45,11 +45,11 @@ def add_parsers(groups):
                              'the trace')
     parser.add_argument(
         '--since', metavar='DATE', type=purge.date,
-        help='such as 2026-01-31 or 2026-01-31T12:00:00, in UTC: servers '
-             'that are there then are asked for at the beginning; without '
-             'it, all from the first record on')
+        help='begin of the trace in UTC, such as 2026-01-31 or '
+             '2026-01-31T12:00:00; servers that exist then are requested at '
+             'the begin; default: the first record')
     parser.add_argument('--until', metavar='DATE', type=purge.date,
-                        help='omit servers requested later')
+                        help='omit servers requested after this date')
     parser.set_defaults(run=_export, needs_nova=True)
 
 
@@ -66,7 +66,7 @@ def _export(args):
     if args.cloud:
         _write_cloud(args.cloud, cells, export)
     print(f'{count} servers are written; {export.never_ran} that have never '
-          'run are left out.', file=sys.stderr)
+          'run are omitted.', file=sys.stderr)
     return 0
 
 
@@ -188,5 +188,4 @@ def describe(inventories, classes):
                                   if ratio != 1.0},
         } for number, (key, count) in enumerate(sorted(kinds.items()), 1)],
         'classes': {name: {'extra_specs': specs}
-                    for name, specs in sorted(classes.items())},
-    }
+                    for name, specs in sorted(classes.items())},}

@@ -35,17 +35,17 @@ KINDS = (
 
 def add_parser(groups):
     parser = groups.add_parser(
-        'verify', help='tell whether servers, allocations, decisions and '
-        'requests agree: 0 if they do, 1 if not, 2 if that cannot be told')
+        'verify', help='check that servers, allocations, decisions and '
+        'requests agree; exit status 0: they do, 1: they do not, 2: error')
     parser.add_argument(
         '--wait', metavar='S', type=_seconds, default=10.0,
-        help='seconds between two looks; only what both of them see is told '
-             '(default: 10)')
+        help='seconds between two checks; only problems that both find are '
+             'reported (default: 10)')
     parser.add_argument(
         '--without', action='append', default=[], choices=KINDS,
-        help='do not tell of problems of this kind; may be given again')
+        help='omit problems of this kind; may be repeated')
     parser.add_argument('--json', action='store_true',
-                        help='print one JSON object a line')
+                        help='print one JSON object per line')
     parser.set_defaults(run=_verify, needs_nova=True)
 
 
@@ -55,7 +55,7 @@ def _seconds(text):
     except ValueError:
         seconds = -1
     if not 0 <= seconds < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text!r} is no time in seconds')
+        raise argparse.ArgumentTypeError(f'{text!r} must be 0 or more seconds')
     return seconds
 
 

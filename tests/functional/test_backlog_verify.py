@@ -128,4 +128,4 @@ class TestVerify(test_backlog.BacklogTestCase):
         err = io.StringIO()
         with contextlib.redirect_stderr(err):
             self.assertEqual(2, manage.main(['verify', '--wait', '0']))
-        self.assertIn('cannot tell: Keystone is away', err.getvalue())
+        self.assertIn('the command failed: Keystone is away', err.getvalue())

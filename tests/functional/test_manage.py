@@ -121,7 +121,7 @@ class TestVerify(ManageTestCase):
 
     def assert_cannot_tell(self, reason):
         self.assertEqual(
-            (2, '', f'nova-preempt-manage: cannot tell: {reason}\n'),
+            (2, '', f'nova-preempt-manage: the command failed: {reason}\n'),
             self.verify())
 
     def cannot_tell(self):
@@ -288,8 +288,9 @@ class TestPurge(ManageTestCase):
         with mock.patch('os.fsync', side_effect=[None, OSError('full')]):
             status, out, err = self.manage('db', 'archive', '--days', '0',
                                            '--file', path)
-        self.assertEqual((2, '', 'nova-preempt-manage: cannot tell: full\n'),
-                         (status, out, err))
+        self.assertEqual(
+            (2, '', 'nova-preempt-manage: the command failed: full\n'),
+            (status, out, err))
         self.assertEqual(1, len(self.decisions.get_decisions()))
 
 
@@ -347,7 +348,7 @@ endpoint_override = http://127.0.0.1:1
                          '0 servers were deleted.\n', done.stdout, done.stderr)
         status, _out, err = self.manage('verify', '--wait', '0')
         self.assertEqual(2, status, err)
-        self.assertIn('nova-preempt-manage: cannot tell: ', err)
+        self.assertIn('nova-preempt-manage: the command failed: ', err)
         status, out, err = self.call('nova_preempt.cmd.status', 'upgrade',
                                      'check', '--json')
         self.assertEqual(2, status, err)

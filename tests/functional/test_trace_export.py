@@ -31,7 +31,7 @@ class TestTraceExport(test_manage.ManageTestCase):
             'trace', 'export', '--output', self.trace, '--cloud', self.cloud)
         self.assertEqual((0, ''), (status, out))
         self.assertEqual('3 servers are written; 0 that have never run are '
-                         'left out.\n', err)
+                         'omitted.\n', err)
         with open(self.trace, encoding='utf-8') as stream:
             content = stream.read()
         found = [json.loads(line) for line in content.splitlines()]

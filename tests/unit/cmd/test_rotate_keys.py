@@ -77,12 +77,12 @@ class TestRotate(RotateTestCase):
                                  state=backlog_model.CANCELLED)
             status, text = self.rotate()
         self.assertEqual(0, status)
-        self.assertIn('3 requests were encrypted anew; 1 had', text)
+        self.assertIn('3 requests were encrypted again; 1 already', text)
         self.write(new)
         for uuid in ('r1', 'r3', 'r4', 'r5'):
             self.assertEqual(SECRETS, self.opened(uuid))
         self.assertIsNone(backlog_secrets.get(self.db, 'r2'))
-        self.assertIn('0 requests were encrypted anew; 4', self.rotate()[1])
+        self.assertIn('0 requests were encrypted again; 4', self.rotate()[1])
 
     def test_a_request_that_no_key_decrypts(self):
         self.write(key())
@@ -91,7 +91,7 @@ class TestRotate(RotateTestCase):
         before = backlog_secrets.get(self.db, 'r1')
         status, text = self.rotate()
         self.assertEqual(1, status)
-        self.assertIn('No key opens request r1.', text)
+        self.assertIn('No key decrypts request r1.', text)
         self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
     def test_a_request_that_is_closed_meanwhile(self):
@@ -135,12 +135,12 @@ class TestCheck(RotateTestCase):
         self.write(new, old)
         code, text = self.check()
         self.assertEqual('SUCCESS', code)
-        self.assertIn('2 requests need another key', text)
+        self.assertIn('2 requests do not use the first key', text)
         before = backlog_secrets.get(self.db, 'r1')
         self.write(new)
         code, text = self.check()
         self.assertEqual('WARNING', code)
-        self.assertIn('secrets of 2 requests', text)
+        self.assertIn('decrypts 2 requests', text)
         # It only looks.
         self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
@@ -149,7 +149,7 @@ class TestCheck(RotateTestCase):
         path = self.folder / 'none.sqlite'
         self.conf.set_override('connection', f'sqlite:///{path}',
                                'preemption_database')
-        self.assertIn('cannot be told', self.check()[1])
+        self.assertIn('cannot be read', self.check()[1])
         self.assertFalse(os.path.exists(path))
         with mock.patch.object(db, 'Database', side_effect=OSError):
             self.assertEqual('SUCCESS', self.check()[0])

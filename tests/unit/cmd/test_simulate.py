@@ -127,7 +127,7 @@ class TestRun(simulation.Case):
         self.assertEqual(
             [f'nova-preempt-simulate: {path}: not simulated: {what}'
              for what in ('migrate in [preemption]actions',
-                          '[preemption]notise_s, which is not known')],
+                          '[preemption]notise_s, an unknown option')],
             err.splitlines())
 
     def test_help_names_the_groups_of_options(self):
@@ -204,5 +204,5 @@ class TestTraces(simulation.Case):
         code, out, err = self.main('convert', path)
         self.assertEqual(0, code)
         self.assertEqual('1', json.loads(out)['id'])
-        self.assertEqual('nova-preempt-simulate: 1 records are left out: '
+        self.assertEqual('nova-preempt-simulate: 1 records are omitted: '
                          'did not run\n', err)

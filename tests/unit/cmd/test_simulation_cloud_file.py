@@ -50,16 +50,16 @@ class TestCloud(simulation.Case):
         good = 'hosts: [{name: a, count: 1, resources: {VCPU: 4}}]\n'
         for content, why in (
                 ('', ':1: must not be empty'),
-                ('hosts: []', 'hosts: must be from 1 to'),
+                ('hosts: []', 'hosts: must have 1 to'),
                 ('hosts: [{name: a, count: 0, resources: {VCPU: 4}}]',
                  'hosts[0].count: must be from 1'),
                 ('hosts: [{name: a, count: 1, resources: {VCPU: -4}}]',
                  'hosts[0].resources.VCPU: must be from 1'),
                 (good.replace('}}]', '}, reserved: {X: 1}}]'),
-                 'there is no X among'),
+                 'its resources must include X'),
                 (good + 'host: 1', ':2: host: unknown key'),
                 (good.replace('}}]', '}, watts: 3}]'),
-                 'watts needs idle_watts'),
+                 'watts requires idle_watts'),
                 (good.replace('}}]', '}, watts: 3, idle_watts: 5}]'),
                  'idle_watts: is more than watts'),
                 (good + 'workers: 0', ':2: workers: must be from 1'),
@@ -145,7 +145,7 @@ restore_at_once = 5
             '--records', records, '--compare', on)
         code, out, err = self.main(*arguments, '--json')
         self.assertEqual(0, code, err)
-        self.assertIn('not simulated: [reservation]guard, which is not', err)
+        self.assertIn('not simulated: [reservation]guard, an unknown', err)
         off, with_them = (each['reservations'] for each in json.loads(out))
         self.assertEqual(2, off['refused'])
         self.assertEqual(0.0, off['host_hours'])

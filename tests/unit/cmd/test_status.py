@@ -102,14 +102,14 @@ class TestChecks(testtools.TestCase):
                  group='classes')
         self.assert_found(
             'Classes', 'WARNING',
-            'class silver has a safety_margin_s below the pass period, 300 s')
+            'safety_margin_s of class silver is below the pass period, 300 s')
         self.set(qos_class=[silver], group='classes')
         spot = {'preemptible:enabled': 'true'}
         for specs, text in (
                 ({**spot, 'preemptible:class': 'gold'},
-                 "flavor a is of class 'gold', which is not one of silver."),
+                 "the class 'gold', which must be one of silver."),
                 ({'preemptible:class': 'silver'},
-                 "flavor a is of class 'silver', but not preemptible.")):
+                 "flavor a has the class 'silver', but is not preemptible.")):
             self.flavors.return_value = [
                 ('a', specs), ('b', {**spot, 'preemptible:class': 'silver'})]
             self.assert_found('Classes', 'WARNING', text)
@@ -129,10 +129,10 @@ class TestChecks(testtools.TestCase):
         name = 'Extra specs of flavors'
         for specs, text in (
                 ({'preemptible:minimum_runtime': '3600'},
-                 'extra spec; preemptible:minimum_runtime_s is.'),
+                 'is unknown; preemptible:minimum_runtime_s is known.'),
                 ({'preemptable:enabled': 'true'},
-                 'preemptible:enabled is.'),
-                ({'preemptible:x': '1'}, 'flavor spot is no extra spec'),
+                 'preemptible:enabled is known.'),
+                ({'preemptible:x': '1'}, 'flavor spot is unknown'),
                 ({'preemptible:action': 'reboot'}, "'reboot'"),
                 ({'preemptible:notice_s': '2m'}, "'2m'"),
                 ({f'preemptible:x{number}': '1' for number in range(12)},
@@ -182,7 +182,7 @@ class TestChecks(testtools.TestCase):
             self.set(**{name: good}, group='energy')
         self.assert_nothing_found()
         self.set(demand_wait_s=1800, group='energy')
-        self.assert_found('Power of hosts', 'WARNING', 'cut short')
+        self.assert_found('Power of hosts', 'WARNING', 'waits end before it')
 
     def test_tables(self):
         database = db.Database(self.conf)
@@ -205,7 +205,7 @@ class TestChecks(testtools.TestCase):
         self.hosts.return_value = {'host2', 'host1'}
         self.assert_found(name, 'WARNING', '(host1, host2)')
         self.hosts.side_effect = db_exc.DBConnectionError('no')
-        self.assert_found(name, 'WARNING', 'cannot be told')
+        self.assert_found(name, 'WARNING', 'cannot be read')
         self.hosts.reset_mock()
         self.set(connection='mysql+pymysql://host/x',
                  group='preemption_database')
@@ -268,13 +268,13 @@ class TestChecks(testtools.TestCase):
     def test_reservations_are_off(self):
         tables.make(db.Database(self.conf))
         result = self.checks._check_reservations()
-        self.assertIn('nobody can reserve hosts', result.details)
+        self.assertIn('users cannot reserve hosts', result.details)
         now = datetime.datetime(2026, 1, 1)
         mine = reservations.Reservations(db.Database(self.conf), lambda: now)
         mine.grant(reservation_model.Reservation(
             'r1', 'p', 1, 60, now, 'shelve', 0),
             lambda calendar: core.Window(0, 60, ('h1',)))
-        self.assert_found('Reservations', 'WARNING', '1 reservations have')
+        self.assert_found('Reservations', 'WARNING', '1 granted reservations')
         mine.update('r1', status=reservation_model.ACTIVE, ready_at=now)
         self.assert_nothing_found()
 
@@ -295,7 +295,7 @@ class TestChecks(testtools.TestCase):
                           'No limit is set for max_hosts')
         self.set(reservable_default=True, group='reservation')
         self.assert_found('Reservations', 'WARNING',
-                          'every host that is not taken out')
+                          'every host that is not excluded')
 
     def test_headroom(self):
         self.set(headroom='VCPU:10%,MEMORY_MB', group='preemption')

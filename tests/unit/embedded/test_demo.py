@@ -72,8 +72,8 @@ class TestCommand(testtools.TestCase):
     def test_all_are_known_before_any_is_played(self):
         with mock.patch.object(demo, '_run') as run:
             self.assert_bad(
-                f'there is no scenario fgcs-5; known are: {KNOWN}',
-                '--scenario', 'fgcs-1', '--scenario', 'fgcs-5')
+                'unknown scenario fgcs-5; the included scenarios are: '
+                f'{KNOWN}', '--scenario', 'fgcs-1', '--scenario', 'fgcs-5')
         run.assert_not_called()
 
     def test_bad_arguments(self):
@@ -82,8 +82,9 @@ class TestCommand(testtools.TestCase):
         self.assertIn('--what', err)
 
     def test_unknown_name(self):
-        self.assert_bad(f'there is no scenario fgcs-5; known are: {KNOWN}',
-                        '--scenario', 'fgcs-5')
+        self.assert_bad(
+            f'unknown scenario fgcs-5; the included scenarios are: {KNOWN}',
+            '--scenario', 'fgcs-5')
 
     def test_missing_file(self):
         path = os.path.join(self.folder, 'missing.yaml')
