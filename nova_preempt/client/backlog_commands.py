@@ -38,31 +38,31 @@ def _priority(text):
 # Options of both create and set.
 _WISHES = (
     base.option('--count', metavar='<number>', type=argtypes.quantity,
-                help='How many servers (default: 1)'),
+                help='Number of servers (default: 1)'),
     base.option(
         '--least-count', metavar='<number>', type=argtypes.quantity,
-        help='Fewest servers that may start together (default: all)'),
+        help='Minimum number of servers that start together (default: all)'),
     base.option('--class', metavar='<class>', dest='class_name',
                 help='Class of service'),
     base.option(
         '--priority', metavar='<name=1..3>', action='append', type=_priority,
         help=f'{", ".join(_PRIORITIES)}: 1 is best effort, 2 advanced, 3 '
-             'premium; may be given several times'),
+             'premium; may be repeated'),
     base.option('--not-before', metavar='<time>', type=argtypes.time,
                 help=f'Earliest start ({base.TIME})'),
     base.option('--not-after', metavar='<time>', type=argtypes.time,
                 help=f'Latest start ({base.TIME})'),
     base.option(
         '--longest-wait', metavar='<duration>', type=argtypes.duration_s,
-        help='Longest wait: seconds, or like 90m, 4h, 2d'),
+        help='Maximum wait: seconds, or like 90m, 4h, 2d'),
     base.option(
         '--comes-back', action=argparse.BooleanOptionalAction, default=None,
-        help='Whether it waits again after an eviction (default: no)'),
+        help='Let the request wait again after an eviction (default: no)'),
     base.option('--back-until', metavar='<time>', type=argtypes.time,
-                help=f'It does not wait again later ({base.TIME})'),
+                help=f'Latest time to wait again ({base.TIME})'),
     base.option(
         '--most-returns', metavar='<number>', type=argtypes.quantity,
-        help='Most times that it waits again'))
+        help='Maximum number of times to wait again'))
 
 
 def _wishes(args):
@@ -76,8 +76,8 @@ def _wishes(args):
 
 
 def _request(**more):
-    return base.option('request', metavar='<request>', help='Id or name',
-                       **more)
+    return base.option('request', metavar='<request>',
+                       help='Request (id or name)', **more)
 
 
 def _id(client, name):
@@ -92,8 +92,8 @@ class CreateRequest(base.ShowCommand):
                     help='Name of the request and its servers'),
         base.option(
             '--flavor', metavar='<flavor>', action='append',
-            help='Name or id; several are alternatives, in order of '
-                 'preference'),
+            help='Flavor (name or id); repeat it for alternatives, in order '
+                 'of preference'),
         base.option(
             '--ladder', metavar='<ladder>',
             help='Ladder of flavors from which the service chooses by '
@@ -101,7 +101,7 @@ class CreateRequest(base.ShowCommand):
         boot_body.add,
         base.option(
             '--compute-version', metavar='<version>',
-            help='The microversion of Nova that the body is for'),
+            help='Microversion of Nova for the body'),
         *_WISHES)
 
     def ask(self, client, args):
@@ -128,7 +128,8 @@ class ListRequests(base.ProjectListCommand):
         base.option('--status', metavar='<status>',
                     choices=argtypes.REQUEST_STATUSES,
                     help=', '.join(argtypes.REQUEST_STATUSES)),
-        base.option('--user', metavar='<user-id>', help='Of this user'),
+        base.option('--user', metavar='<user-id>',
+                    help='List requests of this user'),
         *base.of_projects('request'))
     columns = {
         'ID': 'id', 'Name': 'name', 'Status': 'status', 'Count': 'count',
@@ -146,7 +147,7 @@ class ListRequests(base.ProjectListCommand):
 
 
 class ShowRequest(base.ShowCommand):
-    """Show a request with its servers, and why it waits"""
+    """Show a request with its servers and the reason why it waits"""
 
     options = (_request(),)
 
@@ -161,8 +162,7 @@ class SetRequest(base.ShowCommand):
         _request(), base.option('--name', metavar='<name>'), *_WISHES,
         base.option(
             '--unset', metavar='<what>', action='append', choices=_UNSET,
-            help=f'Clear one of {", ".join(_UNSET)}; may be given several '
-                 'times'))
+            help=f'Clear one of {", ".join(_UNSET)}; may be repeated'))
 
     def ask(self, client, args):
         changes = {**base.given(name=args.name), **_wishes(args)}
@@ -188,11 +188,11 @@ class CancelRequests(base.ActionCommand):
 
 
 class ShowStatistics(base.ListCommand):
-    """Show numbers of requests by class, and how long they waited"""
+    """Show numbers and waiting times of requests by class"""
 
     options = (base.option(
         '--hours', metavar='<number>', type=argtypes.quantity,
-        help='Hours before now that waits are taken from (default: 24)'),)
+        help='Hours of the past to evaluate (default: 24)'),)
     columns = {
         'Class': 'class', 'Requests': 'requests',
         'By Status': lambda item: format_columns.DictColumn(
@@ -207,7 +207,7 @@ class ShowStatistics(base.ListCommand):
 
 
 class ReportRunTimes(base.ReportCommand):
-    """Show how much the requests of each class ran over time"""
+    """Show the availability of the requests of each class over time"""
 
     draw = plot.draw_availability
 
@@ -240,7 +240,7 @@ class ShowDispatchPlan(base.ListCommand):
                     help='Show the use of each host before and after'),
         base.option(
             '--plot', metavar='<file>', type=plot.path,
-            help='Draw it into this .svg or .png file; needs matplotlib '
+            help='Draw the plan into this .svg or .png file; needs matplotlib '
                  '(pip install nova-preempt[report])'))
     columns = {
         'Request': 'request_id', 'Name': 'name', 'Project': 'project_id',

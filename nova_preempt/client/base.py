@@ -40,8 +40,7 @@ def client(command):
 
 def given(**values):
     """Return the values that are not None."""
-    return {name: value for name, value in values.items()
-            if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def option(*names, **settings):
@@ -59,12 +58,12 @@ def one_of(*options, required=False):
 
 
 LIMIT = option('--limit', metavar='<number>', type=argtypes.quantity,
-               help='Most items to list')
+               help='Maximum number of items to list')
 INTERVAL = (
     option('--since', metavar='<time>', type=argtypes.time,
-           help=f'Earliest time ({TIME})'),
+           help=f'List items from this time on ({TIME})'),
     option('--until', metavar='<time>', type=argtypes.time,
-           help=f'Time before which they are ({TIME})'))
+           help=f'List items before this time ({TIME})'))
 
 
 class CommandWithOptions:
@@ -183,20 +182,19 @@ class ProjectListCommand(ListCommand):
             return
         if others:
             self.app.stderr.write(
-                'This project has none; --all-projects lists those of all '
-                'projects.\n')
+                'This project has none; --all-projects lists the items of '
+                'all projects.\n')
 
 
-def of_projects(kind, whose='Of'):
+def of_projects(kind, whose='List only items of'):
     """Return the common options of a ProjectListCommand."""
     return (
         option('--project', metavar='<project>',
                help=f'{whose} this project (name or id; administrators)'),
         option('--all-projects', action='store_true',
-               help='List all projects (administrators)'),
-        LIMIT,
+               help='List items of all projects (administrators)'), LIMIT,
         option('--marker', metavar=f'<{kind}-id>',
-               help='Last item of the page before'))
+               help='Last item of the previous page'))
 
 
 PLOT = option('--plot', metavar='<file>', type=plot.path,
@@ -212,7 +210,7 @@ class ReportCommand(ShowCommand):
     """
 
     options = (*INTERVAL, PLOT, option(
-        '--series', action='store_true', help='Show the points as well'))
+        '--series', action='store_true', help='Show each point in time, too'))
     for_people = False
     draw = None
 

@@ -22,34 +22,35 @@ _KEYS = 'os:scheduler_hints'
 
 def add(parser):
     """Add the arguments to a parser."""
-    parser.add_argument('--image', metavar='<image>', help='Name or id')
+    parser.add_argument('--image', metavar='<image>',
+                        help='Image of the servers (name or id)')
     parser.add_argument(
         '--network', metavar='<network>', action='append',
-        help='Name or id; auto or none; may be given several times (default: '
+        help='Network (name or id), auto or none; may be repeated (default: '
              'auto)')
     parser.add_argument('--key-name', metavar='<key-name>',
                         help='Key pair of the user')
     parser.add_argument(
         '--security-group', metavar='<name>', action='append',
-        help='May be given several times')
+        help='Security group; may be repeated')
     parser.add_argument('--availability-zone', metavar='<zone>')
     parser.add_argument('--description', metavar='<text>')
     parser.add_argument(
         '--property', metavar='<name=value>', action='append', type=pair,
-        help='For the servers; may be given several times')
+        help='Metadata of the servers; may be repeated')
     parser.add_argument(
         '--tag', metavar='<tag>', action='append',
-        help='For the servers; may be given several times')
+        help='Tag of the servers; may be repeated')
     parser.add_argument(
         '--user-data', metavar='<file>', type=_file,
         help='File of the user data of the servers')
     parser.add_argument(
         '--hint', metavar='<name=value>', action='append', type=pair,
-        help='For the scheduler; may be given several times')
+        help='Scheduler hint; may be repeated')
     parser.add_argument(
         '--body', metavar='<file>', type=_json,
-        help='File with the body of POST /servers of Nova, as JSON; excludes '
-             'the options of the server')
+        help='JSON file with the body of POST /servers of Nova; cannot be '
+             'combined with other options of the servers')
 
 
 def make(command, args):
@@ -61,8 +62,8 @@ def make(command, args):
         both = [name for name in _OPTIONS if getattr(args, name)]
         if both:
             raise exceptions.CommandError(
-                f'--{both[0].replace("_", "-")} and --body exclude each other.'
-            )
+                f'--{both[0].replace("_", "-")} cannot be combined with '
+                '--body.')
         return args.body
     server = base.given(
         name=args.name,
@@ -85,7 +86,7 @@ def _networks(command, names):
         return names[0]
     if set(names) & set(_CHOICES):
         raise exceptions.CommandError(
-            f'--network {" and ".join(_CHOICES)} exclude other networks.')
+            '--network auto or none cannot be combined with other networks.')
     return [{'uuid': name_lookup.network_id(command, name)} for name in names]
 
 
@@ -122,7 +123,7 @@ def _json(path):
             f'{path} is not valid JSON: {exc}') from None
     if not (isinstance(found, dict) and isinstance(found.get('server'), dict)):
         raise argparse.ArgumentTypeError(
-            f'{path} must have the object "server" of POST /servers')
+            f'{path} must contain the object "server" of POST /servers')
     return found
 
 

@@ -31,8 +31,7 @@ class ListHosts(base.ListCommand):
 
     columns = {
         'Name': 'name', 'State': 'state', 'Since': 'since',
-        'Watts Now': 'watts_now',
-        'FLOPS per Watt': _figure('flops_per_watt')}
+        'Watts Now': 'watts_now', 'FLOPS per Watt': _figure('flops_per_watt')}
     more_columns = {
         'FLOPS': _figure('flops'), 'Watts': _figure('watts'),
         'Idle Watts': _figure('idle_watts'),
@@ -75,8 +74,7 @@ class SetHostEfficiency(base.ShowCommand):
     """Set the speed and power of a host, replacing measured figures"""
 
     options = (
-        _HOST,
-        base.option('--flops', metavar='<number>', type=float,
+        _HOST, base.option('--flops', metavar='<number>', type=float,
                     help='Floating-point operations a second at full load'),
         base.option('--watts', metavar='<number>', type=float,
                     help='Watts at full load'),

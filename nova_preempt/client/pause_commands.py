@@ -33,7 +33,7 @@ class ListPauses(base.ListCommand):
 class PauseSubsystem(ListPauses):
     """Pause preemption, reservations, power control or the backlog at once
 
-    Victims with notice keep running. Evictions that Nova was asked for go on.
+    Victims with notice keep running. Evictions that Nova has begun continue.
     """
 
     options = (_WHAT, base.option(
@@ -45,7 +45,7 @@ class PauseSubsystem(ListPauses):
 
 
 class ResumeSubsystem(base.ActionCommand):
-    """Resume what was paused"""
+    """Resume preemption, reservations, power control or the backlog"""
 
     options = (_WHAT,)
 

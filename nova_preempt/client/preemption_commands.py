@@ -30,11 +30,12 @@ class ListPreemptions(base.ProjectListCommand):
     same = ('flavor', 'status', 'since', 'until', 'host')
     options = (
         base.option('--server', metavar='<server>',
-                    help='Placed server or victim (name or id)'),
+                    help='List preemptions for or of this server (name or '
+                         'id)'),
         base.option('--victim', metavar='<server>',
-                    help='Victim (name or id)'),
-        base.option('--flavor', metavar='<flavor>',
-                    help='Flavor of a victim (name)'),
+                    help='List preemptions of this server (name or id)'),
+        base.option('--flavor', metavar='<flavor>', help='List '
+                    'preemptions with a victim of this flavor (name)'),
         base.option('--status', metavar='<status>',
                     choices=argtypes.PREEMPTION_STATUSES,
                     help='intent, claimed, rolling_back, done, '
@@ -42,8 +43,8 @@ class ListPreemptions(base.ProjectListCommand):
                          '(administrators)'),
         *base.INTERVAL,
         base.option('--host', metavar='<host>',
-                    help='On this host (administrators)'),
-        *base.of_projects('preemption', 'With a side in'))
+                    help='List preemptions on this host (administrators)'),
+        *base.of_projects('preemption', 'List only preemptions that affect'))
     columns = {
         'ID': 'id', 'Created At': 'created_at', 'Status': 'status',
         'Operation': 'operation', 'Flavor': _of_server('flavor'),
@@ -71,12 +72,13 @@ class ShowPreemption(base.ShowCommand):
 
 
 class PreviewPreemption(base.ShowCommand):
-    """Show whom a new server of a flavor would preempt; none is evicted"""
+    """Show the victims of a new server of a flavor, without evicting them"""
 
     options = (
-        base.option('flavor', metavar='<flavor>', help='Name or id'), _ZONE,
-        base.option('--host', metavar='<host>',
-                    help='On this host (administrators)'))
+        base.option('flavor', metavar='<flavor>',
+                    help='Flavor of the new server (name or id)'), _ZONE,
+        base.option('--host', metavar='<host>', help='Host of the new '
+                    'server (administrators)'))
 
     def ask(self, client, args):
         name_lookup.check_zone(self, args.availability_zone)
@@ -89,14 +91,15 @@ class PreviewPreemption(base.ShowCommand):
 class TriggerEviction(base.ShowCommand):
     """Evict a preemptible server as a preemption would, for tests
 
-    The server gets its notice, and then the action of its flavor. This is no
-    dry run.
+    The server gets its notice, and then the action of its flavor. This is not
+    a dry run.
     """
 
     options = (
-        base.option('server', metavar='<server>', help='Name or id'),
+        base.option('server', metavar='<server>',
+                    help='Server to evict (name or id)'),
         base.option('--reason', metavar='<text>',
-                    help='Text for the record of the preemption'))
+                    help='Reason in the record of the preemption'))
 
     def ask(self, client, args):
         return client.simulate_preemption(
@@ -126,11 +129,11 @@ class ShowStatistics(base.ListCommand):
 
 
 class ShowCapacityByFlavor(base.ListCommand):
-    """Show how many servers of flavors would find capacity now"""
+    """Show how many more servers of flavors could be placed now"""
 
     options = (
         base.option('flavors', metavar='<flavor>', nargs='+',
-                    help='Name or id'),
+                    help='Flavors (names or ids)'),
         _ZONE)
     columns = {
         'Flavor': base.maybe('flavor'),

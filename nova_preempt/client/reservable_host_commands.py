@@ -10,14 +10,15 @@ from nova_preempt.client import base
 from nova_preempt.client import name_lookup
 
 _HOST = base.option('host', metavar='<host>')
-_PROJECT = base.option('project', metavar='<project>', help='Name or id')
+_PROJECT = base.option('project', metavar='<project>',
+                       help='Project (name or id)')
 
 
 class ListHosts(base.ListCommand):
     """List hosts and their reservations (administrators)"""
 
     options = (base.LIMIT, base.option(
-        '--marker', metavar='<host>', help='Last host of the page before'))
+        '--marker', metavar='<host>', help='Last host of the previous page'))
     columns = {
         'Name': 'name', 'Reservable': 'reservable', 'State': 'state',
         'Status': 'status', 'Vacant': 'vacant',
@@ -50,19 +51,19 @@ class SetHost(base.ShowCommand):
         base.one_of(
             base.option('--reservable', dest='reservable',
                         action='store_const', const=True,
-                        help='It can be reserved'),
+                        help='Allow reservations of the host'),
             base.option('--not-reservable', dest='reservable',
                         action='store_const', const=False,
-                        help='It cannot be reserved; reservations are kept'),
+                        help='Allow no new reservations of the host'),
             base.option('--default-reservable', action='store_true',
                         help='Use [reservation]reservable_default')),
         base.option(
             '--property', metavar='<name>=<value>', action='append',
             default=[], type=argtypes.host_property,
-            help='Set an extra property; a list as JSON (repeat for more)'),
+            help='Set an extra property; a list in JSON (may be repeated)'),
         base.option(
             '--unset-property', metavar='<name>', action='append',
-            default=[], help='Unset an extra property (repeat for more)'))
+            default=[], help='Unset an extra property (may be repeated)'))
 
     def ask(self, client, args):
         changes = {}
@@ -78,7 +79,7 @@ class SetHost(base.ShowCommand):
 
 
 class ListHostProperties(base.ListCommand):
-    """List the properties of hosts that can be asked for"""
+    """List the host properties that reservations can request"""
 
     columns = {
         'Name': 'name', 'Type': 'type',
@@ -97,9 +98,9 @@ class SetPropertyVisibility(base.ShowCommand):
         base.option('property', metavar='<property>'),
         base.one_of(
             base.option('--hidden', dest='hidden', action='store_const',
-                        const=True, help='Users do not see it'),
+                        const=True, help='Hide it from users'),
             base.option('--visible', dest='hidden', action='store_const',
-                        const=False, help='Users see it'), required=True))
+                        const=False, help='Show it to users'), required=True))
 
     def ask(self, client, args):
         return client.update_property(args.property, hidden=args.hidden)
@@ -110,7 +111,7 @@ class ShowProjectLimits(base.ShowCommand):
 
     options = (base.option(
         'project', metavar='<project>', nargs='?',
-        help='Another project (name or id; administrators)'),)
+        help='Project (name or id; administrators; default: your own)'),)
 
     def ask(self, client, args):
         try:
@@ -118,32 +119,33 @@ class ShowProjectLimits(base.ShowCommand):
                 args.project and name_lookup.project_id(self, args.project))
         except sdk_exc.InvalidRequest:
             raise exceptions.CommandError(
-                'Give a project, as the token has none.') from None
+                'Name a project, since your token has none.') from None
 
 
 class SetProjectLimits(base.ShowCommand):
-    """Give a project limits of its own (administrators)
+    """Set the limits of a project (administrators)
 
-    -1 is no limit. Limits that are not named stay as they are.
+    -1 is no limit. Limits that are not given do not change.
     """
 
     options = (
         _PROJECT,
         base.option(
             '--max-reservations', metavar='<number>', type=argtypes.limit,
-            help='How many reservations it may have at a time'),
+            help='Maximum number of open reservations'),
         base.option(
             '--max-hosts', metavar='<number>', type=argtypes.limit,
-            help='How many hosts it may have reserved at any one time'),
+            help='Maximum number of hosts reserved at the same time'),
         base.option(
             '--max-duration', metavar='<duration>', type=argtypes.limit_s,
-            help='How long a reservation may last: seconds, or like 2d'),
+            help='Maximum duration of a reservation: seconds, or like 2d'),
         base.option(
             '--max-advance', metavar='<duration>', type=argtypes.limit_s,
-            help='How far ahead one may start: seconds, or like 90d'),
+            help='Latest start of a reservation: seconds from now, or like '
+                 '90d'),
         base.option(
             '--max-per-day', metavar='<number>', type=argtypes.limit,
-            help='How many reservations it may make within 24 hours'))
+            help='Maximum number of reservations created within 24 hours'))
 
     def ask(self, client, args):
         wanted = base.given(

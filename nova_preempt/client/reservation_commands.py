@@ -14,33 +14,33 @@ from nova_preempt.client import name_lookup
 _REQUEST = (
     base.option(
         '--host-properties', metavar='<filter>', type=argtypes.host_properties,
-        help='Which hosts: JSON such as \'[">=", "$vcpus", 8]\', or @<file> '
-             'with it; see "openstack reservation property list" '
-             '(default: any)'),
+        help='Filter of hosts: JSON such as \'[">=", "$vcpus", 8]\', or '
+             '@<file>; see "openstack reservation property list" (default: '
+             'any host)'),
     base.option(
         '--quantity', metavar='<number>', type=argtypes.quantity, default=1,
-        help='How many hosts (default: 1)'),
+        help='Number of hosts (default: 1)'),
     base.option(
         '--duration', metavar='<duration>', type=argtypes.duration_s,
-        help='For how long: seconds, or like 90m, 4h, 2d or 1h30m (default: '
+        help='Duration: seconds, or like 90m, 4h, 2d or 1h30m (default: '
              'from --start to --end)'),
     base.option(
         '--start', metavar='<time>', type=argtypes.time,
         help=f'Earliest start (default: now; {base.TIME})'),
     base.option(
         '--end', metavar='<time>', type=argtypes.time,
-        help='Latest end (default: any, but without --start and --end it '
-             f'starts now; {base.TIME})'))
+        help='Latest end (default: none; without --start and --end the '
+             f'reservation starts now; {base.TIME})'))
 
 # Options of both create and set.
 _CHANGES = (
     base.option('--name', metavar='<name>'),
     base.option(
         '--end-action', choices=['shelve', 'delete'],
-        help='What happens at the end to the servers that run in it'),
+        help='Action on the servers of the reservation at its end'),
     base.option(
         '--before-end', metavar='<duration>', type=argtypes.duration_s,
-        help='Time of the notice before the end: seconds, or like 90m'))
+        help='Notice before the end: seconds, or like 90m'))
 
 
 def _requested(args):
@@ -56,7 +56,7 @@ def _changes(args):
 
 def _reservation(**more):
     return base.option('reservation', metavar='<reservation>',
-                       help='Id or name', **more)
+                       help='Reservation (id or name)', **more)
 
 
 def _id(client, name):
@@ -64,7 +64,7 @@ def _id(client, name):
 
 
 class CreateReservation(base.ShowCommand):
-    """Reserve whole hosts, at the earliest time that is possible"""
+    """Reserve whole hosts at the earliest possible time"""
 
     options = (*_REQUEST, *_CHANGES)
 
@@ -73,7 +73,7 @@ class CreateReservation(base.ShowCommand):
 
 
 class PreviewReservation(base.ShowCommand):
-    """Show when and where hosts could be reserved; none is reserved"""
+    """Show when and where hosts could be reserved, without reserving them"""
 
     options = _REQUEST
 
@@ -92,11 +92,11 @@ class ListReservations(base.ProjectListCommand):
                     help=', '.join(argtypes.RESERVATION_STATUSES)),
         base.option('--name', metavar='<name>'),
         base.option('--since', metavar='<time>', type=argtypes.time,
-                    help=f'That end after this ({base.TIME})'),
+                    help=f'List reservations that end later ({base.TIME})'),
         base.option('--until', metavar='<time>', type=argtypes.time,
-                    help=f'That start before this ({base.TIME})'),
+                    help=f'List those that start earlier ({base.TIME})'),
         base.option('--host', metavar='<host>',
-                    help='With this host (administrators)'),
+                    help='List those with this host (administrators)'),
         *base.of_projects('reservation'))
     columns = {'ID': 'id', 'Name': 'name', 'Status': 'status',
                'Start': 'start_at', 'End': 'end_at', 'Quantity': 'quantity'}
@@ -123,7 +123,7 @@ class SetReservation(base.ShowCommand):
     options = (
         _reservation(), *_CHANGES,
         base.option('--end', metavar='<time>', type=argtypes.time,
-                    help=f'When it ends ({base.TIME})'))
+                    help=f'New end ({base.TIME})'))
 
     def ask(self, client, args):
         changes = {**_changes(args), **base.given(end_at=args.end)}

@@ -111,10 +111,10 @@ class TestCreate(BacklogTestCase):
         made = self.request('create', '--body', str(path), '--flavor', 'f1',
                             '--flavor', 'f2', '--count', '2', 'other')
         self.assertEqual(('other', 2), (made['name'], made['count']))
-        self.refused('--image and --body exclude each other', 'create',
+        self.refused('--image cannot be combined with --body', 'create',
                      '--body', str(path), '--image', self.reading.image_id)
         path.write_text('[]')
-        self.misused('must have the object "server"', 'create',
+        self.misused('must contain the object "server"', 'create',
                      '--body', str(path))
         path.write_text('{')
         self.misused('is not valid JSON', 'create', '--body', str(path))
@@ -126,7 +126,8 @@ class TestCreate(BacklogTestCase):
         self.refused('A flavor is required', 'create', 'a')
         self.refused("'request.ladder'", 'create', 'a', '--ladder', 'none',
                      '--priority', 'time=1', *image)
-        self.refused('exclude other networks', 'create', 'a', '--flavor', 'f1',
+        self.refused('cannot be combined with other networks',
+                     'create', 'a', '--flavor', 'f1',
                      '--network', 'auto', '--network', 'none')
         self.refused("'request.flavors'", 'create', 'a', '--flavor', 'f3',
                      *image)

@@ -230,7 +230,7 @@ class TestLimits(ReservationTestCase):
         self.openstack('reservation', 'limits', 'unset', 'p', token=ADMIN)
         self.assertEqual({}, reservable_hosts.get_limits(self.db, 'p'))
         self.refused('at least one option', 'limits', 'set', 'p', token=ADMIN)
-        self.refused('Give a project', 'limits', 'show')
+        self.refused('Name a project', 'limits', 'show')
 
     def test_own(self):
         """Keystone tells which project that is."""
