@@ -36,7 +36,7 @@ from nova_preempt.core.scheduling.scheduling_cycle import SchedulingCycle
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import indexed_cloud
 from nova_preempt.simulator import memory_cloud
-from nova_preempt.simulator.papers import availability
+from nova_preempt.simulator.papers import qos_experiment
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 SIZES = ({'VCPU': 1, 'MEMORY_MB': 2048}, {'VCPU': 2, 'MEMORY_MB': 4096},
@@ -51,7 +51,7 @@ class Load:
         self.random = random.Random(seed)
         self.serial = 0
         self.normal = []          # (host, uuid)
-        self.classes = availability.published_classes(300, 300)
+        self.classes = qos_experiment.published_classes(300, 300)
         self.claimants = {}       # uuid of a preemptible server: Claimant
         self.cloud = indexed_cloud.IndexedCloud(
             memory_cloud.MemoryHost(f'{number:08}-host', f'host{number:05}',

@@ -40,7 +40,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--profile', action='store_true')
     args = parser.parse_args()
-    setup = simulation_settings.Setting(
+    setup = simulation_settings.CloudSetting(
         (simulation_settings.HostKind('host', args.hosts, HOST),))
     simulation = run.Simulation(
         setup, simulation_settings.Options(preemption_policy.Policy(
@@ -71,10 +71,10 @@ def make_load(args):
     per_hour = generator.GOOGLE_PER_HOUR * args.hosts / 12500
     mean_s = vcpus / mean_vcpus * 3600 / per_hour
     return generator.Load(args.hours, per_hour, parts=(
-        generator.Part('normal', 1 - args.preemptible, mean_s=mean_s,
-                       sigma=1.0),
-        generator.Part('preemptible', args.preemptible, mean_s=mean_s,
-                       sigma=1.0)))
+        generator.LoadPart('normal', 1 - args.preemptible, mean_s=mean_s,
+                           sigma=1.0),
+        generator.LoadPart('preemptible', args.preemptible, mean_s=mean_s,
+                           sigma=1.0)))
 
 
 if __name__ == '__main__':

@@ -99,7 +99,7 @@ def _add_trace(parser):
                        ('disk_gb', 'GiB of disk')):
         parser.add_argument(
             f'--machine-{name.replace("_", "-")}', type=int, metavar='N',
-            default=getattr(trace_model.Scale(), name),
+            default=getattr(trace_model.MachineSize(), name),
             help=f'{what} of a machine, for traces with shares of machines')
 
 
@@ -177,15 +177,15 @@ def _trace(args):
 
 
 def _format(args):
-    """Return (name of the format, Scale)."""
+    """Return (name of the format, MachineSize)."""
     name = args.format or trace_formats.guess(args.trace[0])
     if not name:
         raise BadArgument('--format is required: the name of '
                           f'{args.trace[0]} does not tell its format')
     try:
-        return name, trace_model.Scale(args.machine_vcpus,
-                                       args.machine_memory_mb,
-                                       args.machine_disk_gb)
+        return name, trace_model.MachineSize(args.machine_vcpus,
+                                             args.machine_memory_mb,
+                                             args.machine_disk_gb)
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
 
@@ -219,10 +219,10 @@ def _generate(args):
     try:
         load = generator.Load(
             args.hours, args.per_hour, args.swing, args.peak_hour, (
-                generator.Part('normal', 1 - args.preemptible, args.mean_s,
-                               args.sigma),
-                generator.Part('preemptible', args.preemptible,
-                               args.preemptible_mean_s, args.sigma)))
+                generator.LoadPart('normal', 1 - args.preemptible, args.mean_s,
+                                   args.sigma),
+                generator.LoadPart('preemptible', args.preemptible,
+                                   args.preemptible_mean_s, args.sigma)))
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
     with _output(args) as stream:

@@ -67,7 +67,7 @@ def read_cloud(path):
     classes = {
         name: _terms(file, item['extra_specs'], ('classes', name))
         for name, item in content.get('classes', {}).items()}
-    return simulation_settings.Setting(
+    return simulation_settings.CloudSetting(
         hosts, flavors, {**simulation_settings.CLASSES, **classes},
         _delays(file, content.get('delays', {})), content.get('spread', True),
         frozenset(content.get('waiting', ()))), content.get('workers', 4)
@@ -99,7 +99,7 @@ def _terms(file, names, path):
     specs = {name: file.text((*path, 'extra_specs', name)) for name in names}
     if not extra_specs.flavor_is_preemptible(specs):
         return None
-    return simulation_settings.Terms(
+    return simulation_settings.PreemptibleTerms(
         extra_specs.minimum_runtime_s(specs),
         extra_specs.maximum_runtime_s(specs),
         extra_specs.notice_s(specs), extra_specs.action(specs),

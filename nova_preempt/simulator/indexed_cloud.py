@@ -112,8 +112,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return self._cost_bounds.listed(
             fitting.nonzero()[0], request.kind, known, now_us,
             lambda host: self.memo.hosted(
-                Host(host.name, host.providers), host.servers, policy),
-            free)
+                Host(host.name, host.providers), host.servers, policy), free)
 
     def free(self) -> dict[str, int]:
         """Return {class: free amount of all hosts}."""

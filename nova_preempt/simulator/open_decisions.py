@@ -20,13 +20,13 @@ from nova_preempt.core.scheduling.pending_evictions import PendingEviction
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.simulator import memory_cloud
-from nova_preempt.simulator.simulated_servers import Attempt
+from nova_preempt.simulator.simulated_servers import HostSearch
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
 #: Of decisions for no request.
-_NO_SEARCH = Attempt()
+_NO_SEARCH = HostSearch()
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -45,7 +45,7 @@ class Decision:
     host: memory_cloud.MemoryHost
     server: Server | None
     purpose: requester_liveness.ServedRequest
-    attempt: Attempt = _NO_SEARCH
+    attempt: HostSearch = _NO_SEARCH
     victims: dict[str, Server] = dataclasses.field(default_factory=dict)
     terms: dict[str, eviction_values.Victim] = dataclasses.field(
         default_factory=dict)
@@ -53,7 +53,7 @@ class Decision:
         default_factory=dict)
     memory: eviction_values.Memory = dataclasses.field(
         default_factory=lambda: eviction_values.Memory({}, 0))
-    waiters: list[tuple[Server, set[str], Attempt]] = dataclasses.field(
+    waiters: list[tuple[Server, set[str], HostSearch]] = dataclasses.field(
         default_factory=list)
 
     def is_open(self, victim: Server) -> bool:
@@ -112,7 +112,7 @@ class OpenDecisions:
             each.server is not None for each in self.open.values())
 
     def add(self, host: memory_cloud.MemoryHost, server: Server | None = None,
-            attempt: Attempt = _NO_SEARCH, operation: str = '',
+            attempt: HostSearch = _NO_SEARCH, operation: str = '',
             reservation: str = '') -> Decision:
         """Return a new one."""
         decision = Decision(
@@ -139,7 +139,7 @@ class OpenDecisions:
 
     # -- who waits for ends that are under way -----------------------------
 
-    def join(self, server: Server, plan: Plan, attempt: Attempt) -> None:
+    def join(self, server: Server, plan: Plan, attempt: HostSearch) -> None:
         """Have a server wait for them."""
         server.state = State.WAITING
         self._joined[server.boot.id] = (server, plan.host.uuid)
@@ -154,7 +154,8 @@ class OpenDecisions:
         """Stop waiting with a server; return whether it waited."""
         return self._joined.pop(server.boot.id, None) is not None
 
-    def released(self, decision: Decision) -> Iterator[tuple[Server, Attempt]]:
+    def released(self,
+                 decision: Decision) -> Iterator[tuple[Server, HostSearch]]:
         """Yield what is to be decided anew, now that one is closed."""
         for server, joins, attempt in decision.waiters:
             joins.discard(decision.uuid)

@@ -117,7 +117,7 @@ def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
         *_of_classes(steps), *_of_hosts(steps)])
 
 
-def _of_classes(steps: Mapping[str, Sequence[time_series.Step]]
+def _of_classes(steps: Mapping[str, Sequence[time_series.Span]]
                 ) -> Iterator[Panel]:
     """Yield the panel of what part of the wanted servers is there."""
     names = sorted({name.removeprefix(_WANTED) for each in steps.values()
@@ -129,8 +129,8 @@ def _of_classes(steps: Mapping[str, Sequence[time_series.Step]]
                      {name: _availability(name) for name in names})
 
 
-def _availability(name: str) -> Callable[[time_series.Step], float]:
-    def of(step: time_series.Step) -> float:
+def _availability(name: str) -> Callable[[time_series.Span], float]:
+    def of(step: time_series.Span) -> float:
         wanted = step.levels.get(_WANTED + name, 0.0)
         return (step.levels.get(_RUNNING + name, 0.0) / wanted if wanted
                 else math.nan)
@@ -139,7 +139,7 @@ def _availability(name: str) -> Callable[[time_series.Step], float]:
 
 
 def _of_hosts(steps: Mapping[str,
-                             Sequence[time_series.Step]]) -> Iterator[Panel]:
+                             Sequence[time_series.Span]]) -> Iterator[Panel]:
     """Yield the panels of the power of hosts, and of reservations."""
     for name, title, label, unit in (
             ('hosts on', 'Hosts awake', 'hosts', 1),
@@ -162,7 +162,7 @@ def _of_hosts(steps: Mapping[str,
             for policy, each in steps.items()])
 
 
-def _largest(steps: Mapping[str, Sequence[time_series.Step]]) -> list[str]:
+def _largest(steps: Mapping[str, Sequence[time_series.Span]]) -> list[str]:
     """The first class that anything is used of."""
     names = sorted({name for each in steps.values() for step in each
                     for _, name in step.used})
@@ -170,8 +170,8 @@ def _largest(steps: Mapping[str, Sequence[time_series.Step]]) -> list[str]:
 
 
 def _panel(title: str, label: str,
-           steps: Mapping[str, Sequence[time_series.Step]],
-           values: Mapping[str, Callable[[time_series.Step], float]]) -> Panel:
+           steps: Mapping[str, Sequence[time_series.Span]],
+           values: Mapping[str, Callable[[time_series.Span], float]]) -> Panel:
     """Return axes with a line for each policy and value."""
     several = len(steps) > 1
     return Panel(title, 'time (h)', label, [
@@ -181,18 +181,18 @@ def _panel(title: str, label: str,
         for policy, each in steps.items() for name, of in values.items()])
 
 
-def _used(kind: str, name: str) -> Callable[[time_series.Step], float]:
+def _used(kind: str, name: str) -> Callable[[time_series.Span], float]:
     return lambda step: step.used.get((kind, name), 0.0)
 
 
-def _level(name: str, unit: float) -> Callable[[time_series.Step], float]:
+def _level(name: str, unit: float) -> Callable[[time_series.Span], float]:
     return lambda step: step.levels.get(name, 0.0) / unit
 
 
-def _rate(name: str, unit: float = 1) -> Callable[[time_series.Step], float]:
+def _rate(name: str, unit: float = 1) -> Callable[[time_series.Span], float]:
     return lambda step: step.counts.get(name, 0) / step.hours / unit
 
 
-def _wait(step: time_series.Step) -> float:
+def _wait(step: time_series.Span) -> float:
     count = step.counts.get('waits', 0)
     return step.counts.get('waited_us', 0) / SECOND / count if count else 0.0

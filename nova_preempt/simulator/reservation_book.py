@@ -14,8 +14,8 @@ from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import HostKind
-from nova_preempt.simulator.simulation_settings import Setting
 from nova_preempt.simulator.simulation_state import SimulationState
 
 #: When a simulation begins, in seconds since the epoch.
@@ -30,7 +30,7 @@ class ReservationBook:
     :ivar leases: what others are told of them
     """
 
-    def __init__(self, world: SimulationState, setup: Setting) -> None:
+    def __init__(self, world: SimulationState, setup: CloudSetting) -> None:
         self._world = world
         self.opened: dict[str, reservation_model.Reservation] = {}
         self.ended: dict[str, reservation_model.Reservation] = {}

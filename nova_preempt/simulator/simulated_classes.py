@@ -139,7 +139,7 @@ class SimulatedClasses:
             self._evictions.ending)
 
 
-class Claims:
+class WaitingRequestClocks:
     """Tells what requests of the backlog may claim, for its order ``qos``.
 
     :ivar table: a core.classes.class_table.ClassTable
@@ -183,5 +183,5 @@ def parse(entries: Iterable[Mapping[str, str]],
     :raises ValueError: says what is wrong with which field of which class
     """
     found = class_table.parse(entries, pass_period_s)
-    return simulation_settings.ClassOptions(found, Claims(found))
+    return simulation_settings.ClassOptions(found, WaitingRequestClocks(found))
 

@@ -22,7 +22,7 @@ from nova_preempt.simulator.open_decisions import BudgetTracker
 from nova_preempt.simulator.open_decisions import Decision
 from nova_preempt.simulator.open_decisions import OpenDecisions
 from nova_preempt.simulator.open_decisions import RequesterLiveness
-from nova_preempt.simulator.simulated_servers import Attempt
+from nova_preempt.simulator.simulated_servers import HostSearch
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
@@ -43,7 +43,7 @@ class Evictions:
 
     :param served: called with a server whose host is free of its victims
     :param again: called with a server that is to be decided anew, and the
-        Attempt that this is
+        HostSearch that this is
     :param shelved: called with a victim that returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar decisions: an open_decisions.OpenDecisions
@@ -52,8 +52,7 @@ class Evictions:
     """
 
     def __init__(self, world: SimulationState,
-                 served: Callable[[Server], None],
-                 again: Callable[..., None],
+                 served: Callable[[Server], None], again: Callable[..., None],
                  shelved: Callable[[Server], None]) -> None:
         self.ending: dict[str, Server] = {}
         self.decisions = OpenDecisions(world)
@@ -67,7 +66,7 @@ class Evictions:
 
     # -- how it begins -----------------------------------------------------
 
-    def begin(self, plan: Plan, server: Server, attempt: Attempt) -> None:
+    def begin(self, plan: Plan, server: Server, attempt: HostSearch) -> None:
         """Have victims give way; they lose at once what is missing."""
         world = self._world
         host = world.cloud.hosts[plan.host.uuid]
@@ -315,7 +314,7 @@ class Evictions:
         if decision.server is not None:
             self._world.report.decisions['given_up'] += 1
             attempt = decision.attempt
-            self._again(decision.server, Attempt(
+            self._again(decision.server, HostSearch(
                 attempt.left - 1, {*attempt.excluded, *stuck}, is_stuck=True))
 
     def _roll_back(self, decision: Decision, victims: Sequence[Server]

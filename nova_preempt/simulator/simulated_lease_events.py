@@ -8,7 +8,7 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.reservation import cleanup_controller
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.simulator import simulated_executor
+from nova_preempt.simulator import simulated_drain_executor
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
 from nova_preempt.simulator.events import Phase
@@ -34,7 +34,7 @@ class _View:
     #: Every cell can be read.
     dark = False
 
-    def __init__(self, cloud: simulated_executor.HostView,
+    def __init__(self, cloud: simulated_drain_executor.HostView,
                  reservation: reservation_model.Reservation) -> None:
         self._cloud = cloud
         self.reservation = reservation
@@ -66,15 +66,15 @@ def _server(server: Server) -> cleanup_controller.Server:
         preemptible=server.kind.terms is not None)
 
 
-class Cleanup:
+class ReservationCleanup:
     """Clears the hosts of reservations that are over.
 
-    :param cloud: a simulated_executor.HostView
+    :param cloud: a simulated_drain_executor.HostView
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
     """
 
-    def __init__(self, cloud: simulated_executor.HostView,
+    def __init__(self, cloud: simulated_drain_executor.HostView,
                  not_coming: Callable[[Server], None]) -> None:
         self._cloud = cloud
         self._world = cloud.world
@@ -145,7 +145,7 @@ class LeaseEvents:
     """Steps the controller of lease events."""
 
     def __init__(self, world: SimulationState, book: ReservationBook,
-                 cleanup: Cleanup) -> None:
+                 cleanup: ReservationCleanup) -> None:
         self._report = world.report
         self._book = book
         self._cleanup = cleanup

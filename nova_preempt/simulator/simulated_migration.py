@@ -14,7 +14,7 @@ from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
 
-class Migration:
+class ServerMigrator:
     """Moves servers; knows what is under way.
 
     :param decide: called with a Server that needs a host

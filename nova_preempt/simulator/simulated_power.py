@@ -22,7 +22,7 @@ from nova_preempt.simulator import power_meter
 from nova_preempt.simulator import simulated_wake_on_demand
 from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
-from nova_preempt.simulator.simulation_settings import Setting
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_state import SimulationState
 
 
@@ -287,7 +287,7 @@ class SimulatedPower:
             host.up = True
 
 
-def make(world: SimulationState, setup: Setting,
+def make(world: SimulationState, setup: CloudSetting,
          again: Callable[[Server], None], give_up: Callable[[Server], None],
          needed: Callable[[float], Mapping[str, float]]
          ) -> SimulatedPower | None:

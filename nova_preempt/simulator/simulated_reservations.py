@@ -18,15 +18,15 @@ from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import reservation_book
+from nova_preempt.simulator import simulated_drain_executor
 from nova_preempt.simulator import simulated_evictions
-from nova_preempt.simulator import simulated_executor
 from nova_preempt.simulator import simulated_lease_events
 from nova_preempt.simulator import simulated_migration
 from nova_preempt.simulator import simulated_power
 from nova_preempt.simulator.cost_bound_index import Mask
 from nova_preempt.simulator.reservation_book import BEGIN_S
 from nova_preempt.simulator.simulated_servers import Server
-from nova_preempt.simulator.simulation_settings import Setting
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_state import SimulationState
 from nova_preempt.simulator.traces.trace_model import Reserve
 
@@ -52,7 +52,7 @@ class Reservations:
     :ivar migration: what moves servers for them
     """
 
-    def __init__(self, world: SimulationState, setup: Setting,
+    def __init__(self, world: SimulationState, setup: CloudSetting,
                  evictions: simulated_evictions.Evictions,
                  decide: Callable[[Server], None],
                  not_coming: Callable[[Server], None],
@@ -61,14 +61,14 @@ class Reservations:
         self._world = world
         self._options = world.options.reservations
         self._book = reservation_book.ReservationBook(world, setup)
-        self.migration = simulated_migration.Migration(
+        self.migration = simulated_migration.ServerMigrator(
             world, self._book, decide, evictions.cancel)
-        self._cloud = simulated_executor.HostView(
+        self._cloud = simulated_drain_executor.HostView(
             world, self._book, evictions, self.migration, power)
         self._events = simulated_lease_events.LeaseEvents(
             world, self._book,
-            simulated_lease_events.Cleanup(self._cloud, not_coming))
-        self._executor = simulated_executor.ReservationExecutor(
+            simulated_lease_events.ReservationCleanup(self._cloud, not_coming))
+        self._executor = simulated_drain_executor.DrainExecutor(
             self._cloud, self._events)
         world.report.reserved = self._book.hold
         evictions.requests.reserved = self._book.find

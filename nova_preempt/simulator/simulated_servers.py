@@ -15,9 +15,9 @@ from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.model import Request
 from nova_preempt.core.model import Server as Record
 from nova_preempt.simulator import memory_cloud
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import Options
-from nova_preempt.simulator.simulation_settings import Setting
-from nova_preempt.simulator.simulation_settings import Terms
+from nova_preempt.simulator.simulation_settings import PreemptibleTerms
 from nova_preempt.simulator.traces.trace_model import Boot
 
 #: When simulations begin. Any time would do.
@@ -57,16 +57,16 @@ ON_HOST = frozenset((State.WAITING, State.BOOTING, State.RUNNING,
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ServerKind:
     """Values that many servers share; ``terms`` are None of normal ones."""
 
     resources: Mapping[str, int]
     request: Request
-    terms: Terms | None
+    terms: PreemptibleTerms | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Attempt:
+class HostSearch:
     """A search for a host, on behalf of one request.
 
     :param left: how many more there may be, should victims not give way
@@ -100,7 +100,7 @@ class Server:
     """
 
     boot: Boot
-    kind: Kind
+    kind: ServerKind
     state: State = State.ASKED
     host: memory_cloud.MemoryHost | None = None
     left_us: int | None = None
@@ -126,7 +126,7 @@ class Server:
         return (self.boot.reservation,) if self.boot.reservation else ()
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> PreemptibleTerms:
         """The terms of a preemptible server."""
         assert self.kind.terms is not None
         return self.kind.terms
@@ -155,15 +155,15 @@ class SimulationError(Exception):
     """A trace asks for what the setting does not have."""
 
 
-class Kinds:
+class ServerKinds:
     """Kinds of servers of a simulation, worked out once for all alike."""
 
-    def __init__(self, setting: Setting, options: Options) -> None:
+    def __init__(self, setting: CloudSetting, options: Options) -> None:
         self._setting = setting
         self._classes = options.classes
-        self._kinds: dict[Any, Kind] = {}
+        self._kinds: dict[Any, ServerKind] = {}
 
-    def of(self, boot: Boot) -> Kind:
+    def of(self, boot: Boot) -> ServerKind:
         """Return that of a server.
 
         :raises SimulationError: its flavor is not known
@@ -183,11 +183,12 @@ class Kinds:
                     f'server {boot.id} has the flavor {boot.flavor!r}, which '
                     f'is not known; there are: {known}')
             resources, terms = flavor.resources, flavor.terms or terms
-        kind = self._kinds[key] = Kind(
+        kind = self._kinds[key] = ServerKind(
             resources, Request.of(resources), self._of_class(terms))
         return kind
 
-    def _of_class(self, terms: Terms | None) -> Terms | None:
+    def _of_class(self,
+                  terms: PreemptibleTerms | None) -> PreemptibleTerms | None:
         """Let servers of known classes return, as the service does."""
         known = self._classes is not None and terms is not None and (
             self._classes.table.classes.find(terms.class_name) is not None)

@@ -31,11 +31,11 @@ from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator import simulation_report
 from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_port import SimulatedCloudPort
-from nova_preempt.simulator.simulated_servers import Attempt
+from nova_preempt.simulator.simulated_servers import HostSearch
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import Options
-from nova_preempt.simulator.simulation_settings import Setting
 from nova_preempt.simulator.simulation_state import SimulationState
 from nova_preempt.simulator.time_series import Series
 from nova_preempt.simulator.traces import trace_model
@@ -51,7 +51,7 @@ class Simulation:
     :param series: grows with what happens, None if nobody wants it
     """
 
-    def __init__(self, setting: Setting, options: Options, seed: int = 0,
+    def __init__(self, setting: CloudSetting, options: Options, seed: int = 0,
                  write: Callable[[dict[str, Any]], None] | None = None,
                  series: Series | None = None) -> None:
         clock = events.EventQueue()
@@ -67,7 +67,7 @@ class Simulation:
             simulation_report.Report(lambda: clock.now_us, write, series),
             preemptions=preemptions)
         self._setting = setting
-        self._kinds = simulated_servers.Kinds(setting, options)
+        self._kinds = simulated_servers.ServerKinds(setting, options)
         self._evictions = simulated_evictions.Evictions(
             self._world, self._start, self._decide_again,
             lambda victim: self._returns.add(victim))
@@ -217,7 +217,7 @@ class Simulation:
 
     # -- what is decided ---------------------------------------------------
 
-    def _find(self, server: Server, attempt: Attempt
+    def _find(self, server: Server, attempt: HostSearch
               ) -> tuple[str, Plan | None] | None:
         """Return (uuid of a host, plan of its victims) from the core."""
         world = self._world
@@ -247,9 +247,10 @@ class Simulation:
         found = cycle.place(world.cloud.offered(cycle), lambda *_plan: True)
         return None if found is None else found[0]
 
-    def _decide(self, server: Server, attempt: Attempt | None = None) -> None:
+    def _decide(self, server: Server,
+                attempt: HostSearch | None = None) -> None:
         world = self._world
-        attempt = attempt or Attempt(world.options.max_attempts)
+        attempt = attempt or HostSearch(world.options.max_attempts)
         found = self._find(server, attempt)
         if found is None:
             if self._power is None or not self._power.waking.wait(
@@ -302,7 +303,7 @@ class Simulation:
             self._world.report.note('placed', server, host=host.name)
         self._start(server)
 
-    def _decide_again(self, server: Server, attempt: Attempt | None = None
+    def _decide_again(self, server: Server, attempt: HostSearch | None = None
                       ) -> None:
         if server.state is State.OVER:
             return

@@ -233,8 +233,7 @@ class Report:
             **({'promises': _promises(self._promised)}
                if self._promised else {}),
             'classes': {name: self._class(name)
-                        for name in sorted(self.counts)},
-        }
+                        for name in sorted(self.counts)}}
 
     def _used(self, capacity: Mapping[str, int], now_us: int
               ) -> dict[str, dict[str, float]]:

@@ -49,7 +49,7 @@ class HostKind:
 
 
 @dataclasses.dataclass(frozen=True)
-class Terms:
+class PreemptibleTerms:
     """Terms of preemptible servers, as extra specs say them."""
 
     minimum_runtime_s: int = 0
@@ -65,15 +65,16 @@ class Flavor:
     """A flavor; ``terms`` are None of normal servers."""
 
     resources: Mapping[str, int]
-    terms: Terms | None = None
+    terms: PreemptibleTerms | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
+class CloudSetting:
     """A cloud without servers.
 
-    :param classes: {name: Terms of its servers, None if they are normal}; of
-        one that is not here they are. They count where there is no flavor.
+    :param classes: {name: PreemptibleTerms of its servers, None if they are
+        normal}; of one that is not here they are. They count where there is no
+        flavor.
     :param waiting: classes whose servers are asked for by way of the backlog,
         where that is enabled
     :param spread: whether the host with the most free memory comes first, as
@@ -82,7 +83,7 @@ class Setting:
 
     hosts: tuple[HostKind, ...]
     flavors: Mapping[str, Flavor] = dataclasses.field(default_factory=dict)
-    classes: Mapping[str, Terms | None] = dataclasses.field(
+    classes: Mapping[str, PreemptibleTerms | None] = dataclasses.field(
         default_factory=lambda: CLASSES)
     delays: Delays = dataclasses.field(default_factory=Delays)
     spread: bool = True
@@ -90,7 +91,8 @@ class Setting:
 
 
 #: The preemptible classes of the formats of traces.
-CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
+CLASSES: dict[str, PreemptibleTerms | None] = {name: PreemptibleTerms()
+                                               for name in (
     'preemptible', 'bronze', 'free', 'best-effort')}
 
 
@@ -110,8 +112,8 @@ class BacklogOptions:
 class ClassOptions:
     """Options of classes of service; see [classes].
 
-    :param claims: a simulated_classes.Claims that the order of the backlog
-        asks, None where it asks nobody
+    :param claims: a simulated_classes.WaitingRequestClocks that the order of
+        the backlog asks, None where it asks nobody
     """
 
     table: ClassTable

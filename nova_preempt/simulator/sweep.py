@@ -10,10 +10,10 @@ import multiprocessing
 from types import ModuleType
 from typing import Any
 
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import Options
-from nova_preempt.simulator.simulation_settings import Setting
 from nova_preempt.simulator.traces import trace_formats
-from nova_preempt.simulator.traces.trace_model import Scale
+from nova_preempt.simulator.traces.trace_model import MachineSize
 from nova_preempt.simulator.traces.trace_model import TraceError
 
 #: How often a run is begun at most, where who ran it has died.
@@ -36,11 +36,11 @@ class Job:
     """
 
     names: Mapping[str, Any]
-    setting: Setting
+    setting: CloudSetting
     options: Options
     trace_format: str
     paths: tuple[str, ...]
-    scale: Scale
+    scale: MachineSize
     seed: int
     sort: bool = False
     until_us: int | None = None

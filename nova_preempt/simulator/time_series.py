@@ -49,7 +49,7 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class Span:
     """The means between two points.
 
     :param used: {(kind, resource class): mean share of all there is}
@@ -64,7 +64,7 @@ class Step:
     levels: Mapping[str, float]
 
 
-def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
+def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Span]:
     """Yield them.
 
     :param capacity: of the cloud
@@ -72,7 +72,7 @@ def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
     hour_us = 3600 * SECOND
     for before, after in series.steps():
         took_us = after.at_us - before.at_us
-        yield Step(
+        yield Span(
             before.at_us / hour_us, took_us / hour_us,
             {key: (area - before.areas.get(key, 0))
              / (capacity[key[1]] * took_us)

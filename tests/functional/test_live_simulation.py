@@ -106,7 +106,7 @@ class TestLiveSimulation(base.PreemptionTestCase):
         """The same as ``happened``, of the simulator."""
         records = []
         simulation.Simulation(
-            simulation_settings.Setting(make_kinds(), delays=AT_ONCE),
+            simulation_settings.CloudSetting(make_kinds(), delays=AT_ONCE),
             small.options(notice=NoticeRule(0)), 0, records.append).run(
                 self.trace, self.at_us() + SECOND)
         found = {}
@@ -207,8 +207,8 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
                 guard=eviction_policy.get_guard(
                     CONF.preemption, CONF.reservation.guard_s)))
         simulation.Simulation(
-            simulation_settings.Setting(make_kinds(), delays=AT_ONCE), options,
-            0, records.append).run(self.trace, self.at_us() + SECOND)
+            simulation_settings.CloudSetting(make_kinds(), delays=AT_ONCE),
+            options, 0, records.append).run(self.trace, self.at_us() + SECOND)
         found = []
         for item in records:
             host = item.get('host', '').rpartition('-')[0] or None

@@ -5,16 +5,16 @@ import functools
 import statistics
 
 from nova_preempt.core.classes import scheduling_rules
-from nova_preempt.simulator.papers import availability
-from tests.unit.simulator.papers import test_availability
-from tests.unit.simulator.papers.test_availability import REPRIEVE
-from tests.unit.simulator.papers.test_availability import SERVERS
-from tests.unit.simulator.papers.test_availability import run
+from nova_preempt.simulator.papers import qos_experiment
+from tests.unit.simulator.papers import test_qos_experiment
+from tests.unit.simulator.papers.test_qos_experiment import REPRIEVE
+from tests.unit.simulator.papers.test_qos_experiment import SERVERS
+from tests.unit.simulator.papers.test_qos_experiment import run
 
 SEEDS = range(10)
 
 
-class TestValidation(test_availability.Ranges):
+class TestValidation(test_qos_experiment.Ranges):
 
     def each(self, check, *args, **kwargs):
         found = []
@@ -30,25 +30,25 @@ class TestValidation(test_availability.Ranges):
             # ones. It is 0.475 at most for the ten together.
             found = self.each(
                 functools.partial(self.assert_002_v1q, bronze=(.470, .4755)),
-                test_availability.VALIDATION_1, rule=rule)
+                test_qos_experiment.VALIDATION_1, rule=rule)
             mean = statistics.mean(
-                test_availability.mean(each, 'bronze') for each in found)
+                test_qos_experiment.mean(each, 'bronze') for each in found)
             self.assertLessEqual(.470, mean)
             self.assertLessEqual(mean, .475)
 
     def test_002_v1p(self):
-        self.each(self.assert_002_v1p, test_availability.VALIDATION_1,
-                  rule=availability.ByPriority)
+        self.each(self.assert_002_v1p, test_qos_experiment.VALIDATION_1,
+                  rule=qos_experiment.PriorityRule)
 
     def test_002_v2q(self):
         for rule in (scheduling_rules.PromiseRule, REPRIEVE):
-            self.each(self.assert_002_v2q, test_availability.VALIDATION_2,
+            self.each(self.assert_002_v2q, test_qos_experiment.VALIDATION_2,
                       rule=rule)
 
     def test_002_v2p(self):
-        self.each(self.assert_002_v2p, test_availability.VALIDATION_2,
-                  rule=availability.ByPriority)
+        self.each(self.assert_002_v2p, test_qos_experiment.VALIDATION_2,
+                  rule=qos_experiment.PriorityRule)
 
     def test_002_vm(self):
-        self.each(self.assert_002_vm, test_availability.VALIDATION_1,
+        self.each(self.assert_002_vm, test_qos_experiment.VALIDATION_1,
                   **SERVERS)

@@ -39,13 +39,13 @@ class TestDask(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         path = os.path.join(directory.name, 'trace.jsonl')
         load = generator.Load(1, 60, parts=(
-            generator.Part('normal', 1, 900, 1.0),
-            generator.Part('preemptible', 1, 1800, 1.0)))
+            generator.LoadPart('normal', 1, 900, 1.0),
+            generator.LoadPart('preemptible', 1, 1800, 1.0)))
         with open(path, 'w', encoding='utf-8') as stream:
             native_format.write(stream, generator.generate(load, 1))
         jobs = [sweep.Job({'seed': seed}, small.cloud(4, 8),
                           small.options(cost=costs.youngest_first), 'json',
-                          (path,), trace_model.Scale(), seed)
+                          (path,), trace_model.MachineSize(), seed)
                 for seed in range(4)]
         with distributed.LocalCluster(
                 n_workers=2, threads_per_worker=1, processes=True,

@@ -201,7 +201,7 @@ def simulate(scenario):
     records, asked = [], []
     simulation = run.Simulation(
         small.cloud(
-            classes={victim.uuid: simulation_settings.Terms(
+            classes={victim.uuid: simulation_settings.PreemptibleTerms(
                 action=victim.action, notice_s=victim.notice_s)
                 for victim in scenario.victims},
             delays=dataclasses.replace(small.DELAYS, delete=delays.Delay(

@@ -231,7 +231,8 @@ class Service:
 def simulated(scenario):
     """[(when, what, which)] of a simulation of a scenario."""
     is_open = scenario.reservable >= scenario.hosts
-    cloud = small.cloud(1, spread=False, terms=simulation_settings.Terms(
+    cloud = small.cloud(1, spread=False,
+                        terms=simulation_settings.PreemptibleTerms(
         minimum_runtime_s=scenario.promised_s))
     kinds = [dataclasses.replace(
         cloud.hosts[0], name=f'h-{number + 1}', count=1,

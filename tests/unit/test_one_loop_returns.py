@@ -225,8 +225,10 @@ class TestMaximumRunTime(OneLoop, unittest.TestCase):
         return world.run(loop.end_old_servers, 500)
 
     def simulator(self):
-        classes = {uuid: simulation_settings.Terms(maximum_runtime_s=limit_s)
-                   for uuid, limit_s in self.LIMITS.items()}
+        classes = {
+            uuid: simulation_settings.PreemptibleTerms(
+                maximum_runtime_s=limit_s) for uuid,
+            limit_s in self.LIMITS.items()}
         return simulated(
             small.cloud(classes=classes), small.options(
                 maximum_runtime_s=300),
@@ -263,7 +265,8 @@ class TestRetention(OneLoop, unittest.TestCase):
 
     def simulator(self):
         return simulated(
-            small.cloud(terms=simulation_settings.Terms(action='stop')),
+            small.cloud(
+                terms=simulation_settings.PreemptibleTerms(action='stop')),
             small.options(notice=NoticeRule(27), stop_retention_s=500),
             small.boot(0, 'a', 4, spot=True), small.boot(100, 'n'),
             until_s=1000, only={'deleted'})
@@ -346,7 +349,8 @@ class TestReturns(OneLoop, unittest.TestCase):
         return world.run(work, 1000, (545, lambda: world.sizes.pop('n')))
 
     def simulator(self):
-        terms = simulation_settings.Terms(action='shelve', restore=True)
+        terms = simulation_settings.PreemptibleTerms(action='shelve',
+                                                     restore=True)
         return simulated(
             small.cloud(2, terms=terms),
             small.options(notice=NoticeRule(25), **self.OPTIONS),

@@ -2,5 +2,5 @@
 """The evaluations of the papers whose algorithms are in the core, again.
 
 Each module has ``run(scale, seed, clock)``, which returns a
-figures.Evaluation: our figures beside those that were published.
+figures.PaperEvaluation: our figures beside those that were published.
 """

@@ -81,7 +81,7 @@ _AHEAD = 0.6
 
 
 @dataclasses.dataclass(frozen=True)
-class Lease:
+class LeaseRequest:
     """Hosts for somebody: asked for, wanted from, and for how long."""
 
     asked_s: int
@@ -91,8 +91,8 @@ class Lease:
 
 
 def run(scale: float, seed: int, clock: Callable[[], float]
-        ) -> figures.Evaluation:
-    """Return a figures.Evaluation."""
+        ) -> figures.PaperEvaluation:
+    """Return a figures.PaperEvaluation."""
     del clock
     days = max(1, round(DAYS * scale))
     requests = make(days, seed)
@@ -107,7 +107,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         'on demand': simulate(at_once, count, end_s),
         'reserved': simulate(requests, count, end_s),
         'by name': simulate(at_once, count, end_s, is_ranked=False)}
-    return figures.Evaluation(
+    return figures.PaperEvaluation(
         PAPER,
         f'{days} days, {len(requests)} requests for {count} hosts of {CORES} '
         'cores in three ages',
@@ -120,7 +120,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 
 # -- what is asked for -------------------------------------------------------
 
-def make(days: int, seed: int) -> list[Lease]:
+def make(days: int, seed: int) -> list[LeaseRequest]:
     """Return Leases in order of their requests; day 0 is a Monday."""
     chance = random.Random(seed)
     found = []
@@ -134,7 +134,7 @@ def make(days: int, seed: int) -> list[Lease]:
     return found
 
 
-def _lease(at_s: int, chance: random.Random) -> Lease:
+def _lease(at_s: int, chance: random.Random) -> LeaseRequest:
     start_s = at_s
     if chance.random() < _AHEAD:
         if chance.random() < 0.5:
@@ -147,7 +147,7 @@ def _lease(at_s: int, chance: random.Random) -> Lease:
         chance, _MEAN_RUN_S, 1.0)))
     hosts = min(_MOST_HOSTS, max(1, round(generator.lognormal(
         chance, _MEAN_HOSTS, 1.0))))
-    return Lease(at_s, start_s, run_s, hosts)
+    return LeaseRequest(at_s, start_s, run_s, hosts)
 
 
 def is_working(time_s: int) -> bool:
@@ -157,7 +157,7 @@ def is_working(time_s: int) -> bool:
         _WORKING_H[0] <= second / 3600 < _WORKING_H[1])
 
 
-def on_demand(lease: Lease) -> Lease:
+def on_demand(lease: LeaseRequest) -> LeaseRequest:
     """Return what its user would have asked of a cloud that has room.
 
     Adaptations 1 and 2 of the paper: who asked in working hours for another
@@ -171,7 +171,7 @@ def on_demand(lease: Lease) -> Lease:
 # -- what becomes of it ------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
-class Site:
+class RunResult:
     """Results of a run: how requests fared on some hosts.
 
     :param late_s: how long each that has begun has waited for its hosts
@@ -191,8 +191,8 @@ class Site:
             for before, after in self.series.steps()]
 
 
-def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
-             is_switching: bool = True, is_ranked: bool = True) -> Site:
+def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
+             is_switching: bool = True, is_ranked: bool = True) -> RunResult:
     """Let requests come to so many hosts.
 
     :param is_switching: whether idle hosts are switched off
@@ -208,7 +208,8 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
     records: list[dict[str, Any]] = []
     series = time_series.Series()
     summary = simulation.Simulation(
-        simulation_settings.Setting(tuple(kinds.values()), delays=_DELAYS),
+        simulation_settings.CloudSetting(tuple(kinds.values()),
+                                         delays=_DELAYS),
         dataclasses.replace(_OPTIONS, power=energy_observation.Options(
             power_plan.Policy(IDLE_INTERVALS), max_wakes_per_minute=count,
             max_sleeps_per_minute=count) if is_switching else None),
@@ -236,7 +237,7 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
     saved_core_h = summary['energy'].get('core_hours_off', 0.0)
     idle_core_h = CORES * (count * end_s / 3600
                            - summary['reservations']['host_hours'])
-    return Site(power_savings.Totals(
+    return RunResult(power_savings.Totals(
         3600 * (idle_core_h - saved_core_h), 3600 * saved_core_h,
         summary['energy']['used_kwh'] + power_savings.kwh(joules, 1)),
         late_s, delays, series)
@@ -247,7 +248,7 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
 _CNSM = 'abstract of CNSM 2016'
 
 
-def _figures(found: Mapping[str, Site], count: int, end_s: int
+def _figures(found: Mapping[str, RunResult], count: int, end_s: int
              ) -> Iterator[Figure]:
     lost = ('the text at hand ends before its results; the metrics are as '
             'defined there')
@@ -288,7 +289,7 @@ def _figures(found: Mapping[str, Site], count: int, end_s: int
         'that is depends on how unlike the hosts are')
 
 
-def _plot(found: Mapping[str, Site]) -> figures.Plot:
+def _plot(found: Mapping[str, RunResult]) -> figures.Plot:
     panels = []
     for name in ('on demand', 'reserved'):
         site = found[name]

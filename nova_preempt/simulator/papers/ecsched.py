@@ -73,16 +73,16 @@ class Container:
 
 
 def run(scale: float, seed: int, clock: Callable[[], float]
-        ) -> figures.Evaluation:
-    """Return a figures.Evaluation.
+        ) -> figures.PaperEvaluation:
+    """Return a figures.PaperEvaluation.
 
     :param clock: tells processor time in seconds
     """
     count = max(100, round(CONTAINERS * scale))
-    online = Runs(make(count, seed))
-    at_once = Runs([dataclasses.replace(each, at_s=0.0)
-                    for each in make(count, seed)])
-    in_order = Runs(make(min(count, _IN_ORDER), seed), in_order=True)
+    online = SchedulerRuns(make(count, seed))
+    at_once = SchedulerRuns([dataclasses.replace(each, at_s=0.0)
+                             for each in make(count, seed)])
+    in_order = SchedulerRuns(make(min(count, _IN_ORDER), seed), in_order=True)
     repetitions = max(1, round(10 * scale))
     overheads = {(machines, requests): overhead(
         machines, requests, repetitions, seed, clock)
@@ -90,7 +90,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     one_by_one = {machines: overhead(
         machines, 300, repetitions, seed, clock, one_by_one=True)
         for machines in (1000, 5000)}
-    return figures.Evaluation(
+    return figures.PaperEvaluation(
         PAPER,
         f'{count} containers within {HOURS * count / CONTAINERS:.1f} hours on '
         f'30 machines, the first {min(count, _IN_ORDER)} of them where '
@@ -256,7 +256,7 @@ def _scheduler(name: str, in_order: bool = False) -> _Batches | _OneByOne:
     return _OneByOne(_kubernetes if name == 'kubernetes' else _swarm, in_order)
 
 
-class Runs:
+class SchedulerRuns:
     """The same containers with each of the schedulers.
 
     :param in_order: whether baselines wait for the first of their queue

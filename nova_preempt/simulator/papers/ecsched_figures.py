@@ -11,7 +11,7 @@ from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
 if TYPE_CHECKING:
-    from nova_preempt.simulator.papers.ecsched import Runs
+    from nova_preempt.simulator.papers.ecsched import SchedulerRuns
 
 OURS = ('ecsched-dp', 'ecsched-ml')
 BASELINES = ('kubernetes', 'swarm')
@@ -21,7 +21,7 @@ _PAIRS = [(name, baseline) for name in OURS for baseline in BASELINES]
 _TEXT = 'section 4.1'
 
 
-def quality(runs: Runs) -> Iterator[Figure]:
+def quality(runs: SchedulerRuns) -> Iterator[Figure]:
     reason = ('what improves is the time in the queue, and how long that is '
               'depends on the load, which we make up; the authors\' own '
               'published simulation has 1.002')
@@ -59,7 +59,7 @@ def quality(runs: Runs) -> Iterator[Figure]:
                  reason, _TEXT)
 
 
-def in_order(runs: Runs) -> Iterator[Figure]:
+def in_order(runs: SchedulerRuns) -> Iterator[Figure]:
     reason = ('as above, where a baseline that has no room for the first of '
               'its queue waits for it; the text does not say which of the two '
               'theirs do')
@@ -73,7 +73,7 @@ def in_order(runs: Runs) -> Iterator[Figure]:
             runs.mean_s(baseline) / runs.mean_s('ecsched-dp'), reason)
 
 
-def use(runs: Runs) -> Iterator[Figure]:
+def use(runs: SchedulerRuns) -> Iterator[Figure]:
     for name in SCHEDULERS:
         yield Figure(f'Table 1: use of the machines, {name}', None,
                      runs.use[name],
@@ -106,11 +106,10 @@ def speed(overheads: Mapping[tuple[int, int], float],
             f'Figure 5: one by one / ecsched, 300 on {machines} machines',
             'less than 1', took_s / overheads[machines, 300],
             'theirs are the algorithms of Kubernetes and of Swarm; ours is '
-            'the same code, one by one', 'section 4.2',
-            is_time=True)
+            'the same code, one by one', 'section 4.2', is_time=True)
 
 
-def plot(runs: Runs, overheads: Mapping[tuple[int, int], float]
+def plot(runs: SchedulerRuns, overheads: Mapping[tuple[int, int], float]
          ) -> figures.Plot:
     return figures.Plot('ecsched', [
         figures.Panel(

@@ -78,7 +78,7 @@ class Plot:
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluation:
+class PaperEvaluation:
     """The reproduced figures of a paper.
 
     :param paper: who, where and when
@@ -99,7 +99,7 @@ class Evaluation:
                 'figures': [each.as_dict() for each in self.figures]}
 
 
-def lines(evaluation: Evaluation) -> Iterator[str]:
+def lines(evaluation: PaperEvaluation) -> Iterator[str]:
     """Yield the lines of a report."""
     yield from textwrap.wrap(evaluation.paper, _WIDTH)
     yield from textwrap.wrap(f'Scale: {evaluation.scale}', _WIDTH)

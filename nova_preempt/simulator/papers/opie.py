@@ -25,9 +25,9 @@ from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import HostKind
 from nova_preempt.simulator.simulation_settings import Options
-from nova_preempt.simulator.simulation_settings import Setting
 from nova_preempt.simulator.traces.trace_model import Boot
 
 PAPER = ('A. López García, E. Fernández-del-Castillo, I. Campos Plasencia: '
@@ -51,7 +51,7 @@ _AT_ONCE = delays.Delays(*[delays.Delay('constant:0')] * 8)
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class TestbedState:
     """A testbed, a request that comes to it, and who was ended for it.
 
     :param hosts: {host: (sizes of normal servers, {preemptible server:
@@ -66,14 +66,14 @@ class Table:
 
 
 TABLES = (
-    Table('Table 3', {
+    TestbedState('Table 3', {
         'host-A': ('MM', {'AP1': (96, 'M'), 'AP2': (207, 'M')}),
         'host-B': ('MM', {'BP1': (71, 'M'), 'BP2': (91, 'M')}),
         'host-C': ('MM', {'CP1': (210, 'M'), 'CP2': (215, 'M')}),
         'host-D': ('M', {'DP1': (85, 'M'), 'DP2': (199, 'M'),
                          'DP3': (152, 'M')}),
     }, 'M', 'host-B', ('BP1',)),
-    Table('Table 4', {
+    TestbedState('Table 4', {
         'host-A': ('', {'AP1': (247, 'M'), 'AP2': (463, 'M'),
                         'AP3': (403, 'M'), 'AP4': (410, 'M')}),
         'host-B': ('MM', {'BP1': (344, 'M'), 'BP2': (476, 'M')}),
@@ -81,22 +81,21 @@ TABLES = (
         'host-D': ('M', {'DP1': (384, 'M'), 'DP2': (168, 'M'),
                          'DP3': (232, 'M')}),
     }, 'M', 'host-C', ('CP1',)),
-    Table('Table 5', {
+    TestbedState('Table 5', {
         'host-A': ('', {'AP1': (298, 'L'), 'AP2': (278, 'M'),
                         'AP3': (190, 'S'), 'AP4': (187, 'S')}),
         'host-B': ('L', {'BP1': (178, 'L')}),
         'host-C': ('', {'CP1': (297, 'L'), 'CP2': (296, 'M'),
                         'CP3': (296, 'S')}),
         'host-D': ('MML', {})}, 'L', 'host-A', ('AP2', 'AP3', 'AP4')),
-    Table('Table 6', {
+    TestbedState('Table 6', {
         'host-A': ('LM', {'AP1': (172, 'M')}),
         'host-B': ('', {'BP1': (272, 'L'), 'BP2': (212, 'M'),
                         'BP3': (380, 'S')}),
         'host-C': ('SML', {}),
         'host-D': ('', {'DP1': (232, 'L'), 'DP2': (213, 'S'),
                         'DP3': (324, 'M'), 'DP4': (314, 'S')}),
-    }, 'M', 'host-B', ('BP3',)),
-)
+    }, 'M', 'host-B', ('BP3',)))
 
 POLICY = preemption_policy.Policy(eligibility.Rules(), ('delete',),
                                   costs.partial_hour)
@@ -112,14 +111,14 @@ TESTBEDS = 200
 
 
 def run(scale: float, seed: int, clock: Callable[[], float]
-        ) -> figures.Evaluation:
-    """Return a figures.Evaluation.
+        ) -> figures.PaperEvaluation:
+    """Return a figures.PaperEvaluation.
 
     :param clock: tells processor time in seconds
     """
     times = call_times(max(2, round(REPETITIONS * scale)), clock)
     testbeds = max(10, round(TESTBEDS * scale))
-    return figures.Evaluation(
+    return figures.PaperEvaluation(
         PAPER,
         f'the four testbeds as printed; {testbeds} random ones of either '
         f'kind; {CALLS} calls on {CALL_HOSTS} hosts, '
@@ -140,7 +139,7 @@ class Testbed:
                  enabled: bool = True) -> None:
         self._records: list[dict[str, Any]] = []
         self._simulation = simulation.Simulation(
-            Setting(tuple(HostKind(name, 1, {
+            CloudSetting(tuple(HostKind(name, 1, {
                 rc: Inventory(total) for rc, total
                 in {**HOST, name: HOST['VCPU']}.items()}) for name in names),
                 delays=_AT_ONCE),
@@ -183,12 +182,12 @@ def _tables() -> Iterator[Figure]:
             'there', 'computed')
 
 
-def _minutes(table: Table, uuid: str) -> int:
+def _minutes(table: TestbedState, uuid: str) -> int:
     return next(spots[uuid][0] % 60 for _, spots in table.hosts.values()
                 if uuid in spots)
 
 
-def choose(table: Table) -> tuple[str, tuple[str, ...], int]:
+def choose(table: TestbedState) -> tuple[str, tuple[str, ...], int]:
     """Return (host, victims, cost in micro-units) of the core's choice."""
     boots = []
     for host, (normal, spots) in table.hosts.items():

@@ -14,16 +14,16 @@ from typing import Any
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_comparison
-from nova_preempt.simulator.papers.availability import VALIDATION_1
-from nova_preempt.simulator.papers.availability import VALIDATION_2
-from nova_preempt.simulator.papers.availability import Outcome
+from nova_preempt.simulator.papers import qos_experiment
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.papers.qos_comparison import PRIORITY
 from nova_preempt.simulator.papers.qos_comparison import PROMISE
 from nova_preempt.simulator.papers.qos_comparison import RULES
+from nova_preempt.simulator.papers.qos_experiment import VALIDATION_1
+from nova_preempt.simulator.papers.qos_experiment import VALIDATION_2
+from nova_preempt.simulator.papers.qos_experiment import Outcome
 
 PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'D. Turull: QoS-driven scheduling in the cloud (JISA 11, 2020), '
@@ -47,8 +47,8 @@ _RESULTS = 'section 4.4.3'
 
 
 def run(scale: float, seed: int, clock: Callable[[], float]
-        ) -> figures.Evaluation:
-    """Return a figures.Evaluation."""
+        ) -> figures.PaperEvaluation:
+    """Return a figures.PaperEvaluation."""
     del clock
     seeds = [seed + number for number in range(max(1, round(SEEDS * scale)))]
     samples = max(1, round(SAMPLES * scale))
@@ -56,12 +56,12 @@ def run(scale: float, seed: int, clock: Callable[[], float]
              for name, rule in RULES.items()}
     as_in_text = _validations(
         VALIDATION_1, RULES[PROMISE], seeds, period_us=10 * SECOND,
-        classes=availability.published_classes(safety_margin_s=10))
+        classes=qos_experiment.published_classes(safety_margin_s=10))
     second = {name: _validations(VALIDATION_2, rule, seeds)
               for name, rule in ((PROMISE, _AS_PRINTED),
-                                 (PRIORITY, availability.ByPriority))}
+                                 (PRIORITY, qos_experiment.PriorityRule))}
     compared = qos_comparison.Comparison(samples, seed)
-    return figures.Evaluation(
+    return figures.PaperEvaluation(
         PAPER,
         f'the validations as published (20 hosts, an hour), {len(seeds)} '
         f'times each; {samples} samples of '
@@ -83,7 +83,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 def _validations(counts: Mapping[str, int], rule: Callable[[
         availability_margin.QosClasses], scheduling_rules.SchedulingRule],
         seeds: Sequence[int], **options: Any) -> list[Outcome]:
-    return [availability.run(availability.validation(
+    return [qos_experiment.run(qos_experiment.validation(
         counts, seed, rule=rule, **options), seed) for seed in seeds]
 
 

@@ -15,8 +15,8 @@ from typing import Self
 
 from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
+from nova_preempt.simulator.papers import qos_experiment
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.papers.figures import Plot
 from nova_preempt.simulator.traces import generator
@@ -24,7 +24,7 @@ from nova_preempt.simulator.traces import generator
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
 RULES = {PROMISE: scheduling_rules.PromiseRule,
-    PRIORITY: availability.ByPriority}
+    PRIORITY: qos_experiment.PriorityRule}
 
 #: {(cores, memory) of a host, in thousandths of the largest: how often}, as
 #: machines in the trace of Google are.
@@ -50,7 +50,7 @@ class Workload:
     requests = 250
     hours = 2
 
-    arrivals: tuple[availability.Arrival, ...]
+    arrivals: tuple[qos_experiment.Arrival, ...]
     hosts: tuple[tuple[int, int], ...]
 
     @classmethod
@@ -80,14 +80,14 @@ class Workload:
                 for number, (cpu, memory) in enumerate(hosts)}
 
 
-def _arrival(number: int, chance: random.Random) -> availability.Arrival:
+def _arrival(number: int, chance: random.Random) -> qos_experiment.Arrival:
     (name,) = chance.choices(list(_MIX), [share for share, _ in _MIX.values()])
     run_s = max(_LEAST_RUN_S, generator.lognormal(
         chance, _MIX[name][1], _SIGMA))
     cpu, memory = (
         min(_LARGEST, max(1, round(generator.lognormal(
             chance, _MEAN_SIZE, _SIGMA)))) for _ in range(2))
-    return availability.Arrival(
+    return qos_experiment.Arrival(
         round(chance.random() * Workload.hours * 3600 * SECOND),
         f'{number:05}', name, {'CPU': cpu, 'MEMORY': memory},
         run_us=round(run_s * SECOND))
@@ -135,9 +135,9 @@ class Comparison:
     """Results of all samples, at all sizes, with both rules."""
 
     def __init__(self, samples: int, seed: int) -> None:
-        self._found: dict[tuple[float, str], list[availability.Outcome]] = (
+        self._found: dict[tuple[float, str], list[qos_experiment.Outcome]] = (
             collections.defaultdict(list))
-        classes = availability.published_classes()
+        classes = qos_experiment.published_classes()
         self._promised = {each.name: each.availability for each in classes}
         for number in range(samples):
             # A seed of its own for each sample, whatever their number.
@@ -147,8 +147,8 @@ class Comparison:
                 hosts = workload.part(part, random.Random(
                     f'{seed} {number} hosts'))
                 for name, rule in RULES.items():
-                    self._found[part, name].append(availability.run(
-                        availability.Experiment(
+                    self._found[part, name].append(qos_experiment.run(
+                        qos_experiment.Experiment(
                             classes, rule(classes), hosts, workload.arrivals,
                             3 * Workload.hours * 3600 * SECOND), number))
 
@@ -196,7 +196,7 @@ class Comparison:
                 else 'all are equal by priority')
 
     def gini(self, part: float, rule: str, class_name: str) -> float:
-        found = [float(availability.gini(values))
+        found = [float(qos_experiment.gini(values))
                  for outcome in self._found[part, rule]
                  if (values := outcome.availabilities.get(class_name))]
         return figures.mean(found)
@@ -229,8 +229,7 @@ class Comparison:
                     'priority', 'much less than 1',
                     self._times_gini(part, 'bronze'),
                     'published: equity is much higher by promise, '
-                    'particularly where not all promises are kept',
-                    'abstract')
+                    'particularly where not all promises are kept', 'abstract')
             for rule in RULES:
                 yield Figure(
                     f'{part:g} N, {rule}: preemptions of a sample', None,

@@ -54,7 +54,7 @@ _USERS = {ServiceLevel.PREMIUM: 'premium', ServiceLevel.ADVANCED: 'advanced',
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class Workload:
     """Containers that come, {user: how many}, and when.
 
     :param name: of the run, and of its figure
@@ -66,12 +66,14 @@ class Run:
 
 
 RUNS = (
-    Run('all at once (Figure 2)', dict.fromkeys(_USERS, 30), 'at once'),
-    Run('three each 3 s (Figure 3)', dict.fromkeys(_USERS, 30), 'in turn'),
-    Run('as in Google (Figure 4)',
-        {ServiceLevel.PREMIUM: 2, ServiceLevel.ADVANCED: 88}, 'trace'),
-    Run('as in Prezi (Figure 5)',
-        dict(zip(reversed(ServiceLevel), (10, 13, 67), strict=True)), 'trace'),
+    Workload('all at once (Figure 2)', dict.fromkeys(_USERS, 30), 'at once'),
+    Workload('three each 3 s (Figure 3)', dict.fromkeys(_USERS, 30),
+             'in turn'),
+    Workload('as in Google (Figure 4)',
+             {ServiceLevel.PREMIUM: 2, ServiceLevel.ADVANCED: 88}, 'trace'),
+    Workload('as in Prezi (Figure 5)',
+             dict(zip(reversed(ServiceLevel), (10, 13, 67), strict=True)),
+             'trace'),
 )
 
 #: With as many copies as servers have here, and as the text has it at its
@@ -123,19 +125,19 @@ class Started:
 
 
 def run(scale: float, seed: int, clock: Callable[[], float]
-        ) -> figures.Evaluation:
-    """Return a figures.Evaluation; all of it takes a few seconds."""
+        ) -> figures.PaperEvaluation:
+    """Return a figures.PaperEvaluation; all of it takes a few seconds."""
     del scale, clock
     found = {(options, each.name): simulate(each, beside, seed)
              for options, beside in _BESIDE.items() for each in RUNS}
-    return figures.Evaluation(
+    return figures.PaperEvaluation(
         PAPER, 'as published: 90 containers on 15 hosts of 32 cores',
         'the times at which the traces of Google and Prezi have containers '
         f'come are not public: ours are random within {TRACE_S} s.',
         list(_figures(found)), [_plot(found)])
 
 
-def submissions(each: Run, seed: int) -> list[tuple[int, ServiceLevel]]:
+def submissions(each: Workload, seed: int) -> list[tuple[int, ServiceLevel]]:
     """Return [(microseconds, service)] of a run, in order."""
     services = [service for service, count in each.counts.items()
                 for _ in range(count)]
@@ -151,7 +153,7 @@ def submissions(each: Run, seed: int) -> list[tuple[int, ServiceLevel]]:
     return list(zip(times, services, strict=True))
 
 
-def simulate(each: Run, beside: int, seed: int) -> list[Started]:
+def simulate(each: Workload, beside: int, seed: int) -> list[Started]:
     """Return [Started] in order: time jumps, and the core decides.
 
     :param beside: see choose()

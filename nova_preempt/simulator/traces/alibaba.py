@@ -18,7 +18,7 @@ _WHOLE = 100.0
 class Reader(line_reader.LineReader):
     """Reads either table; a container is there to the end of the trace."""
 
-    def __init__(self, scale: trace_model.Scale) -> None:
+    def __init__(self, scale: trace_model.MachineSize) -> None:
         super().__init__(scale)
         self._containers: set[str] = set()
 

@@ -80,9 +80,9 @@ class PackingReader:
 
     in_order = True               # the database sees to it
 
-    def __init__(self, scale: trace_model.Scale) -> None:
+    def __init__(self, scale: trace_model.MachineSize) -> None:
         self._scale = scale
-        self._ids = line_reader.Ids()
+        self._ids = line_reader.UsedIds()
         self.skipped: collections.Counter[str] = collections.Counter()
 
     def read(self, path: str) -> Iterator[trace_model.Event]:

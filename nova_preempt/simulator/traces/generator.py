@@ -27,7 +27,7 @@ SIZES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class LoadPart:
     """Servers of one class.
 
     :param weight: how many there are, relative to other parts
@@ -59,7 +59,7 @@ class Load:
     per_hour: float
     swing: float = 0.3
     peak_hour: float = 14.0
-    parts: tuple[Part, ...] = (Part('normal'), Part('preemptible'))
+    parts: tuple[LoadPart, ...] = (LoadPart('normal'), LoadPart('preemptible'))
 
     def __post_init__(self) -> None:
         trace_model.number(self.hours, 'hours',
@@ -114,7 +114,7 @@ def generate(load: Load, seed: int) -> Iterator[trace_model.Boot]:
             _duration_us(chance, part))
 
 
-def _duration_us(chance: random.Random, part: Part) -> int:
+def _duration_us(chance: random.Random, part: LoadPart) -> int:
     if not part.mean_s:
         return 0
     found = lognormal(chance, part.mean_s, part.sigma)

@@ -40,7 +40,7 @@ class _Tasks(line_reader.LineReader):
 
     may_return = True
 
-    def __init__(self, scale: trace_model.Scale) -> None:
+    def __init__(self, scale: trace_model.MachineSize) -> None:
         super().__init__(scale)
         self._there: set[str] = set()
 

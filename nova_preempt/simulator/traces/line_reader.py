@@ -75,7 +75,7 @@ def cells(line: str, count: int) -> list[str]:
     return found
 
 
-class Ids:
+class UsedIds:
     """The ids that a trace has used, and where.
 
     They are in a temporary file, of which little is in memory: a trace may
@@ -122,8 +122,8 @@ class LineReader:
     comment = b''
     may_return = False
 
-    def __init__(self, scale: trace_model.Scale) -> None:
-        self._ids = Ids()
+    def __init__(self, scale: trace_model.MachineSize) -> None:
+        self._ids = UsedIds()
         self.scale = scale
         self.in_order = False
         self._last_us = 0

@@ -34,7 +34,7 @@ class Format:
     """
 
     title: str
-    reader: Callable[[trace_model.Scale],
+    reader: Callable[[trace_model.MachineSize],
                      line_reader.LineReader | azure.PackingReader]
     in_order: bool = True
 
@@ -74,13 +74,13 @@ class Trace:
     """
 
     def __init__(self, name: str, paths: Iterable[str],
-                 scale: trace_model.Scale | None = None,
+                 scale: trace_model.MachineSize | None = None,
                  sort: bool = False) -> None:
         self._paths = list(paths)
         self._nth = 0
         self._format = FORMATS[name]
         self._sort = sort or not self._format.in_order
-        self._reader = self._format.reader(scale or trace_model.Scale())
+        self._reader = self._format.reader(scale or trace_model.MachineSize())
         self._reader.in_order = not self._sort
         self.skipped = self._reader.skipped
 

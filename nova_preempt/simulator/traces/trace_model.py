@@ -86,7 +86,7 @@ Event: TypeAlias = Boot | Reserve | End
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scale:
+class MachineSize:
     """Size of a machine, for traces that have only shares of one.
 
     A server that asks for more processors than a machine has becomes several.

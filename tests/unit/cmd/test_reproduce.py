@@ -15,7 +15,7 @@ from nova_preempt.core.batch import solver_choice
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import opie
 
-FOUND = figures.Evaluation(
+FOUND = figures.PaperEvaluation(
     'Somebody, 2019', 'half', '', [figures.Figure('one', 2, 3)],
     [figures.Plot('picture', [figures.Panel('t', 'x', 'y', [
         figures.Series('bars', ['a', 'b'], [1, 2], 'bar')]),

@@ -28,13 +28,13 @@ class TestCloud(simulation.Case):
                          found.hosts)
         self.assertEqual({
             'small': simulation_settings.Flavor({'VCPU': 1}),
-            'spot': simulation_settings.Flavor({'VCPU': 8},
-                                               simulation_settings.Terms(
-                                                   0, None, 5, 'shelve',
-                                                   True))}, found.flavors)
-        self.assertEqual(simulation_settings.Terms(60), found.classes['best'])
+            'spot': simulation_settings.Flavor(
+                {'VCPU': 8}, simulation_settings.PreemptibleTerms(
+                    0, None, 5, 'shelve', True))}, found.flavors)
+        self.assertEqual(simulation_settings.PreemptibleTerms(60),
+                         found.classes['best'])
         self.assertIsNone(found.classes['bronze'])
-        self.assertEqual(simulation_settings.Terms(),
+        self.assertEqual(simulation_settings.PreemptibleTerms(),
                          found.classes['preemptible'])
         self.assertEqual('constant:3', found.delays.shelve.text)
 

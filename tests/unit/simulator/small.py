@@ -34,11 +34,12 @@ def options(**values):
 
 def cloud(hosts=1, vcpus=4, terms=None, **values):
     """A Setting of equal hosts, and a class that is preemptible."""
-    return simulation_settings.Setting(
+    return simulation_settings.CloudSetting(
         (simulation_settings.HostKind('h', hosts, {
             'VCPU': Inventory(vcpus), 'MEMORY_MB': Inventory(1024 * vcpus),
             'DISK_GB': Inventory(100)}),),
-        **{'classes': {'preemptible': terms or simulation_settings.Terms()},
+        **{'classes': {'preemptible': terms
+                       or simulation_settings.PreemptibleTerms()},
            'delays': DELAYS, **values})
 
 

@@ -26,8 +26,8 @@ SAMPLES = pathlib.Path(__file__).parent / 'traces' / 'samples'
 def deleted():
     """A small cloud that is full at noon, as the defaults have it."""
     load = generator.Load(24, 60, swing=0.6, parts=(
-        generator.Part('normal', 2, 3000, 1.0),
-        generator.Part('preemptible', 1, 9000, 1.5)))
+        generator.LoadPart('normal', 2, 3000, 1.0),
+        generator.LoadPart('preemptible', 1, 9000, 1.5)))
     return (small.cloud(12, 8, delays=delays.Delays()), small.options(),
             generator.generate(load, 1))
 
@@ -35,10 +35,10 @@ def deleted():
 def shelved():
     """They come back; promises, budgets and a maximum run time."""
     load = generator.Load(12, 80, parts=(
-        generator.Part('normal', 1, 2400, 0.5),
-        generator.Part('preemptible', 1, 4800, 1.0)))
+        generator.LoadPart('normal', 1, 2400, 0.5),
+        generator.LoadPart('preemptible', 1, 4800, 1.0)))
     return (small.cloud(12, 8, delays=delays.Delays(), spread=False,
-                        terms=simulation_settings.Terms(
+                        terms=simulation_settings.PreemptibleTerms(
                             action='shelve', restore=True,
                             maximum_runtime_s=7200)),
             small.options(cost=costs.youngest_first, project_budget=5,
@@ -49,9 +49,12 @@ def shelved():
 
 def google():
     """A trace of another's format."""
-    return (small.cloud(2, 8, classes={'silver': simulation_settings.Terms()}),
-            small.options(), trace_formats.Trace(
-                'google2011', [str(SAMPLES / 'google2011.csv')]))
+    return (
+        small.cloud(
+            2, 8, classes={
+                'silver': simulation_settings.PreemptibleTerms(
+                    )}), small.options(),
+        trace_formats.Trace('google2011', [str(SAMPLES / 'google2011.csv')]))
 
 
 def figures(value, name=''):

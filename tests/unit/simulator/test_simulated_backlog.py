@@ -60,7 +60,7 @@ class TestWaiting(unittest.TestCase):
         found = simulated(
             small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
             waiting=('normal',),
-            terms=simulation_settings.Terms(minimum_runtime_s=1000))
+            terms=simulation_settings.PreemptibleTerms(minimum_runtime_s=1000))
         self.assertIn('1010 preempted n', found)
 
     def test_space_kept_by_stopped_victims_does_not_count(self):
@@ -70,7 +70,7 @@ class TestWaiting(unittest.TestCase):
             trace_model.Boot(21 * SECOND, 'n', {'VCPU': 4, 'DISK_GB': 30}),
             small.end(515, 'p'),
             waiting=('normal',),
-            terms=simulation_settings.Terms(action='stop'))
+            terms=simulation_settings.PreemptibleTerms(action='stop'))
         self.assertIn('520 placed n', found)
 
     def test_space_of_victims_that_are_ending_does_not_count(self):
@@ -100,8 +100,9 @@ class TestWaiting(unittest.TestCase):
                            '40 placed small', '360 placed last'])):
             found = small.simulated(
                 small.cloud(waiting=frozenset(('long', 'short')), classes={
-                    'long': simulation_settings.Terms(maximum_runtime_s=300),
-                    'short': simulation_settings.Terms(
+                    'long': simulation_settings.PreemptibleTerms(
+                        maximum_runtime_s=300),
+                    'short': simulation_settings.PreemptibleTerms(
                         maximum_runtime_s=100)}),
                 small.options(backlog=dataclasses.replace(
                     BACKLOG, options=backlog_controller.Options(
@@ -158,7 +159,8 @@ class TestWaiting(unittest.TestCase):
                 asked.extend(requests)
                 return super().rank(requests, now, shares)
 
-        terms = simulation_settings.Terms(60, 900, 30, 'shelve', True, 'gold')
+        terms = simulation_settings.PreemptibleTerms(60, 900, 30, 'shelve',
+                                                     True, 'gold')
         small.simulated(
             small.cloud(terms=terms, waiting={'preemptible', 'normal'}),
             dataclasses.replace(
@@ -287,8 +289,9 @@ class TestReservations(unittest.TestCase):
 
     def test_minimum_run_time_and_notice_count_before_a_start(self):
         """A start in vain would be followed by a pause."""
-        for terms in (simulation_settings.Terms(minimum_runtime_s=900),
-                      simulation_settings.Terms(notice_s=900)):
+        for terms in (
+                simulation_settings.PreemptibleTerms(minimum_runtime_s=900),
+                simulation_settings.PreemptibleTerms(notice_s=900)):
             with self.subTest(terms):
                 self.check('510 placed p', small.boot(3, 'p', spot=True),
                            small.end(505, 'r'), terms=terms)

@@ -20,14 +20,15 @@ TABLE = dataclasses.replace(class_table.parse(
 
 
 def terms(name):
-    return simulation_settings.Terms(action='shelve', restore=True,
-                                     class_name=name)
+    return simulation_settings.PreemptibleTerms(action='shelve', restore=True,
+                                                class_name=name)
 
 
 def make(hosts=1, found=TABLE, **values):
     setup = small.cloud(hosts, classes={
         'gold': terms('gold'), 'bronze': terms('bronze'),
-        'none': simulation_settings.Terms(action='shelve', restore=True)})
+        'none': simulation_settings.PreemptibleTerms(action='shelve',
+                                                     restore=True)})
     return setup, dataclasses.replace(
         small.options(notice=NoticeRule(0), **values),
         classes=None if found is None

@@ -99,7 +99,8 @@ class TestHeadroom(unittest.TestCase):
         self.assertIn('21 placed q', found)
 
     def test_shelved_ones_do_not_come_back_into_it(self):
-        terms = simulation_settings.Terms(action='shelve', restore=True)
+        terms = simulation_settings.PreemptibleTerms(action='shelve',
+                                                     restore=True)
         found = simulated(
             small.boot(0, 'p', 2, spot=True), small.boot(15, 'n', 2),
             small.end(200, 'n'), terms=terms)

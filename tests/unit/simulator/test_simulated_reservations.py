@@ -258,7 +258,8 @@ class TestEmptied(unittest.TestCase):
         found, _, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             reserve(10, 'r', 5000, 1000), hosts=1,
-            terms=simulation_settings.Terms(action='stop', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='stop',
+                                                       restore=True))
         self.assertEqual(['4820 notice spot', '4855 shelved spot'],
                          lines(found, 'spot')[2:4])
         self.assertTrue(found[-1].endswith(' back spot'))
@@ -270,7 +271,7 @@ class TestEmptied(unittest.TestCase):
                 resources={'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
             small.boot(100, 'normal', 4, for_s=100),
             reserve(300, 'r', 5000, 1000), hosts=1,
-            terms=simulation_settings.Terms(action='stop'))
+            terms=simulation_settings.PreemptibleTerms(action='stop'))
         self.assertEqual(
             ['133 stopped spot', '4825 shelved spot'],
             [line for line in lines(found, 'spot') if 'ed spot' in line][1:])
@@ -281,7 +282,8 @@ class TestEmptied(unittest.TestCase):
             small.boot(0, 'spot', 4, spot=True),
             small.boot(100, 'normal', 4, for_s=100),
             reserve(300, 'r', 5000, 1000), hosts=1,
-            terms=simulation_settings.Terms(action='stop', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='stop',
+                                                       restore=True))
         self.assertEqual(
             ['133 stopped spot', '4825 shelved spot', '6710 back spot'],
             lines(found, 'spot')[3:])
@@ -293,8 +295,8 @@ class TestEmptied(unittest.TestCase):
                 resources={'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
             small.boot(100, 'normal', 4, for_s=100),
             reserve(300, 'r', 5000, 1000), hosts=1,
-            terms=simulation_settings.Terms(minimum_runtime_s=60,
-                                            action='stop'))
+            terms=simulation_settings.PreemptibleTerms(minimum_runtime_s=60,
+                                                       action='stop'))
         self.assertIn('133 stopped spot', found)
         self.assertIn('4825 shelved spot', found)
         self.assertIn('5000 reservation started r', found)
@@ -310,8 +312,8 @@ class TestEmptied(unittest.TestCase):
             small.boot(100, 'other', 4, for_s=100),
             # Sooner than a server could be moved.
             reserve(300, 'r', 1000, 1000), hosts=2,
-            terms=simulation_settings.Terms(minimum_runtime_s=60,
-                                            action='stop'))
+            terms=simulation_settings.PreemptibleTerms(minimum_runtime_s=60,
+                                                       action='stop'))
         self.assertIn('133 stopped spot', found)
         self.assertIn('300 reservation granted r', found)
         self.assertIn('1000 reservation started r', found)
@@ -379,7 +381,7 @@ class TestEmptied(unittest.TestCase):
             small.boot(0, 'a', 4, spot=True),
             small.boot(0, 'b', 4, for_s=300),
             reserve(10, 'r', 1000, 5000), hosts=2,
-            terms=simulation_settings.Terms(minimum_runtime_s=3500))
+            terms=simulation_settings.PreemptibleTerms(minimum_runtime_s=3500))
         self.assertIn('1000 reservation started r', found)
         self.assertEqual(1, figures['host replaced'])
         self.assertNotIn('late', figures)
@@ -489,7 +491,8 @@ class TestCleared(unittest.TestCase):
             small.end(375, 'other'), small.boot(900, 'spot', 4, spot=True),
             small.boot(1000, 'normal', 4), small.end(1200, 'normal'),
             hosts=1, restore_at_once=1,
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
         self.assertIn('402 cleared own', found)
         self.assertEqual('1220 back spot', found[-1])
 
@@ -504,7 +507,8 @@ class TestAfterItsReservation(unittest.TestCase):
             small.boot(200, 'other', 4, reservation='r'),
             small.boot(500, 'new', 4, spot=True, reservation='r'),
             hosts=1,
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
         self.assertEqual(['235 shelved own', '430 back own'],
                          lines(found, 'own')[-2:])
         self.assertEqual(['500 refused new'], lines(found, 'new'))
@@ -541,7 +545,7 @@ class TestMany(unittest.TestCase):
             self.assertGreater(seen[name], 0, name)
 
     def check(self, chance, is_switched):
-        terms = simulation_settings.Terms(
+        terms = simulation_settings.PreemptibleTerms(
             chance.choice((0, 1000)), None, chance.choice((None, 100)),
             chance.choice(self.ACTIONS), chance.random() < 0.5)
         cloud = small.cloud(4, terms=terms, spread=chance.random() < 0.5)

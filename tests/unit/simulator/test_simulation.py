@@ -71,7 +71,8 @@ class TestSimulation(unittest.TestCase):
             ['0 placed spot', '10 active spot', '100 notice spot',
              '100 preempted a', '107 stopped spot', '117 active a'],
             boot(0, 'spot', 3, spot=True), boot(100, 'a', 2), until_s=5000,
-            terms=simulation_settings.Terms(notice_s=4, action='stop'))
+            terms=simulation_settings.PreemptibleTerms(notice_s=4,
+                                                       action='stop'))
 
     def test_stopped_ones_keep_their_disk_for_a_while(self):
         spot = trace_model.Boot(0, 'spot', {'VCPU': 4, 'MEMORY_MB': 1,
@@ -84,7 +85,7 @@ class TestSimulation(unittest.TestCase):
              '200 refused large', '633 deleted spot', '2000 placed again',
              '2010 active again'],
             spot, boot(100, 'a', 2), large, again, until_s=5000,
-            terms=simulation_settings.Terms(action='stop'),
+            terms=simulation_settings.PreemptibleTerms(action='stop'),
             stop_retention_s=500)
 
     def test_stopped_ones_may_be_deleted_by_their_owners(self):
@@ -95,7 +96,7 @@ class TestSimulation(unittest.TestCase):
             trace_model.Boot(0, 'spot', {'VCPU': 4, 'DISK_GB': 80}, '',
                              'preemptible'),
             boot(100, 'a', 2), end(300, 'spot'),
-            terms=simulation_settings.Terms(action='stop'),
+            terms=simulation_settings.PreemptibleTerms(action='stop'),
             stop_retention_s=500)
 
     def test_a_promise_is_kept(self):
@@ -122,8 +123,9 @@ class TestSimulation(unittest.TestCase):
             ['0 placed spot', '10 active spot', '60 expired spot',
              '60 notice spot', '95 shelved spot'],
             boot(0, 'spot', 4, spot=True), maximum_runtime_s=3600,
-            terms=simulation_settings.Terms(maximum_runtime_s=50,
-                                            action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(maximum_runtime_s=50,
+                                                       action='shelve',
+                                                       restore=True))
 
     def test_the_maximum_run_time_applies_to_kept_servers(self):
         for ended_s, over_s in ((3605, 3610), (3620, 3620)):
@@ -142,7 +144,8 @@ class TestSimulation(unittest.TestCase):
              '195 finished a', '220 back spot', '300 finished spot'],
             boot(0, 'spot', 4, spot=True, for_s=200), boot(100, 'a', 1,
                                                            for_s=50),
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
         # It had run for 120 of its 200 s.
         self.assertEqual(0, summary['classes']['preemptible']['lost_s'])
 
@@ -153,7 +156,8 @@ class TestSimulation(unittest.TestCase):
              '1140 left spot', '2000 ended spot'],
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 1),
             end(2000, 'spot'), restore_timeout_s=1000,
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
 
     def test_shelved_ones_may_be_deleted_by_their_owners(self):
         self.happens(
@@ -162,10 +166,12 @@ class TestSimulation(unittest.TestCase):
              '145 active a', '150 ended a'],
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 1),
             end(140, 'spot'), end(150, 'a'),
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
 
     def test_not_all_at_once(self):
-        terms = simulation_settings.Terms(action='shelve', restore=True)
+        terms = simulation_settings.PreemptibleTerms(action='shelve',
+                                                     restore=True)
         self.happens(
             ['0 placed one', '0 placed two', '10 active one',
              '10 active two', '100 notice one', '100 notice two',
@@ -177,9 +183,10 @@ class TestSimulation(unittest.TestCase):
 
     def test_no_victim_ends_before_the_longest_notice(self):
         found, _summary, _simulation = small.simulated(
-            small.cloud(1, classes={'preemptible': simulation_settings.Terms(),
-                                    'soon': simulation_settings.Terms(
-                                        notice_s=0)}),
+            small.cloud(
+                1, classes={
+                    'preemptible': simulation_settings.PreemptibleTerms(),
+                    'soon': simulation_settings.PreemptibleTerms(notice_s=0)}),
             small.options(), boot(0, 'late', 2, spot=True),
             trace_model.Boot(0, 'soon', {'VCPU': 2}, '', 'soon'),
             boot(100, 'a', 4))
@@ -208,7 +215,8 @@ class TestSimulation(unittest.TestCase):
              '100 preempted a', '131 ended spot', '145 active a'],
             boot(0, 'spot', 4, spot=True), boot(100, 'a', 1),
             end(131, 'spot'), end(133, 'spot'),
-            terms=simulation_settings.Terms(action='shelve', restore=True))
+            terms=simulation_settings.PreemptibleTerms(action='shelve',
+                                                       restore=True))
 
     def test_a_deleted_server_spares_its_victims(self):
         self.happens(
@@ -254,7 +262,7 @@ class TestSimulation(unittest.TestCase):
             max_waiting_requests=1)
 
     def test_victims_that_do_not_end_in_time(self):
-        slow = small.cloud(2, terms=simulation_settings.Terms(),
+        slow = small.cloud(2, terms=simulation_settings.PreemptibleTerms(),
                            delays=delays.Delays(
                                **{**{name: getattr(small.DELAYS, name)
                                      for name in (
@@ -310,7 +318,8 @@ class TestSimulation(unittest.TestCase):
         setup = small.cloud(flavors={
             'plain': simulation_settings.Flavor({'VCPU': 1}),
             'spot': simulation_settings.Flavor(
-                {'VCPU': 4}, simulation_settings.Terms(notice_s=1))})
+                {'VCPU': 4},
+                simulation_settings.PreemptibleTerms(notice_s=1))})
         found, _, _ = small.simulated(
             setup, small.options(),
             trace_model.Boot(0, 'spot', None, 'spot'),
@@ -345,7 +354,7 @@ class TestLaws(unittest.TestCase):
 
     def run_one(self, seed):
         chance = random.Random(seed)
-        terms = simulation_settings.Terms(
+        terms = simulation_settings.PreemptibleTerms(
             action=chance.choice(('delete', 'shelve', 'stop')),
             restore=chance.random() < 0.7,
             notice_s=chance.choice((0, 30, None)),
@@ -358,8 +367,8 @@ class TestLaws(unittest.TestCase):
             stop_retention_s=600, project_budget=chance.choice((0, 2)))
         simulation = run.Simulation(setup, policy, seed)
         trace = list(generator.generate(generator.Load(3, 60, parts=(
-            generator.Part('normal', 1, 900, 1.0),
-            generator.Part('preemptible', 1, 1800, 1.0))), seed))
+            generator.LoadPart('normal', 1, 900, 1.0),
+            generator.LoadPart('preemptible', 1, 1800, 1.0))), seed))
         ends = [trace_model.End(item.at_us
                                 + chance.randrange(1, 3600 * SECOND),
                                 item.id) for item in trace
@@ -398,8 +407,8 @@ class TestSeeds(unittest.TestCase):
 
     def test_same_seed_same_events(self):
         trace = list(generator.generate(generator.Load(
-            2, 60, parts=(generator.Part('normal'),
-                          generator.Part('preemptible'))), 7))
+            2, 60, parts=(generator.LoadPart('normal'),
+                          generator.LoadPart('preemptible'))), 7))
         setup = small.cloud(3, 8, delays=delays.Delays())
 
         def run_one(seed):
@@ -419,12 +428,13 @@ class TestIndex(unittest.TestCase):
                 costs.partial_hour, costs.count, costs.youngest_first,
                 costs.oldest_first)):
             trace = list(generator.generate(generator.Load(1, 1200, parts=(
-                generator.Part('normal', 5, 900, 1.0, {'small': 1}),
-                generator.Part('preemptible', 1, 6000, 1.0,
-                               {'large': 1}))), seed))
+                generator.LoadPart('normal', 5, 900, 1.0, {'small': 1}),
+                generator.LoadPart('preemptible', 1, 6000, 1.0,
+                                   {'large': 1}))), seed))
             setup = small.cloud(30, 8, delays=delays.Delays(), terms=(
-                simulation_settings.Terms(minimum_runtime_s=200,
-                                          action='shelve', restore=True)))
+                simulation_settings.PreemptibleTerms(minimum_runtime_s=200,
+                                                     action='shelve',
+                                                     restore=True)))
             policy = small.options(cost=cost, project_budget=30 * seed,
                                    shortlist=1, notice=NoticeRule(200))
             found = small.simulated(setup, policy, *trace, until_s=3600)

@@ -40,15 +40,15 @@ class Case(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.path = os.path.join(directory.name, 'trace.jsonl')
         load = generator.Load(1, 60, parts=(
-            generator.Part('normal', 1, 900, 1.0),
-            generator.Part('preemptible', 1, 1800, 1.0)))
+            generator.LoadPart('normal', 1, 900, 1.0),
+            generator.LoadPart('preemptible', 1, 1800, 1.0)))
         with open(self.path, 'w', encoding='utf-8') as stream:
             native_format.write(stream, generator.generate(load, 1))
 
     def jobs(self, *seeds):
         return [sweep.Job({'seed': seed}, small.cloud(4, 8),
                           small.options(cost=costs.youngest_first), 'json',
-                          (self.path,), trace_model.Scale(), seed)
+                          (self.path,), trace_model.MachineSize(), seed)
                 for seed in seeds]
 
 

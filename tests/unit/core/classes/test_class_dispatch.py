@@ -27,7 +27,7 @@ from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers.availability import ByPriority
+from nova_preempt.simulator.papers.qos_experiment import PriorityRule
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.support import LAW
 
@@ -35,7 +35,7 @@ NOW_US = 10_000 * SECOND
 RULES: tuple[SchedulingRule, ...] = (
     PromiseRule(CLASSES),
     PromiseRule(CLASSES, exact=False),
-    ByPriority(CLASSES),
+    PriorityRule(CLASSES),
 )
 
 

@@ -11,13 +11,13 @@ import pathlib
 import time
 from unittest import mock
 
-from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import opie
 from nova_preempt.simulator.papers import qos
 from nova_preempt.simulator.papers import qos_comparison
+from nova_preempt.simulator.papers import qos_experiment
 
 _PATH = pathlib.Path(__file__).with_suffix('.json')
 
@@ -28,7 +28,7 @@ def _scaled(module, scale):
 
 def _qos():
     """With fewer requests and no validations, which would take too long."""
-    outcome = availability.Outcome({
+    outcome = qos_experiment.Outcome({
         name: [fractions.Fraction(each) for each in ('1', '1/2', '0')]
         for name in ('gold', 'silver', 'bronze')}, 0, 1)
     with mock.patch.object(qos, '_validations', return_value=[outcome]), (

@@ -38,7 +38,7 @@ class TestLines(unittest.TestCase):
             'two            -  12346',
             '    lost',
             'three       less    yes',
-        ], list(figures.lines(figures.Evaluation(
+        ], list(figures.lines(figures.PaperEvaluation(
             'Somebody, 2019', 'half of it', 'ours', [
                 Figure('one', 0.125, 0.25, 'lost', 'abstract'),
                 Figure('two', None, 12345.6, 'lost'),

@@ -167,7 +167,7 @@ class TestEcsched(unittest.TestCase):
 
     def test_each_container_ends_with_each_scheduler(self):
         containers = ecsched.make(60, 1)
-        runs = ecsched.Runs(containers)
+        runs = ecsched.SchedulerRuns(containers)
         for found in runs.completion_s.values():
             self.assertEqual(60, len(found))
             for each in containers:
@@ -191,8 +191,8 @@ class TestEcsched(unittest.TestCase):
 class TestClimate(unittest.TestCase):
 
     def lease(self, asked_h, start_h, run_h=1, hosts=2):
-        return climate.Lease(3600 * asked_h, 3600 * start_h, 3600 * run_h,
-                             hosts)
+        return climate.LeaseRequest(3600 * asked_h, 3600 * start_h,
+                                    3600 * run_h, hosts)
 
     def test_loads_without_reservations(self):
         # Day 0 is a Monday, of which 10 h is in working hours, 22 h not.

@@ -9,8 +9,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import qos_comparison
+from nova_preempt.simulator.papers import qos_experiment
 from tests.unit.core.support import LAW
 
 Fraction = fractions.Fraction
@@ -27,7 +27,7 @@ class TestGini(unittest.TestCase):
             ([Fraction(1, 2), 0], Fraction(1, 2)),
         ):
             self.assertEqual(
-                expected, availability.gini(list(map(Fraction, values)))
+                expected, qos_experiment.gini(list(map(Fraction, values)))
             )
 
     @LAW
@@ -40,7 +40,7 @@ class TestGini(unittest.TestCase):
         expected = (
             differences / (2 * len(values) * total) if total else 0
         )
-        self.assertEqual(expected, availability.gini(values))
+        self.assertEqual(expected, qos_experiment.gini(values))
 
 
 class TestPromises(unittest.TestCase):

@@ -19,7 +19,7 @@ class TestGenerator(unittest.TestCase):
 
     def test_first_ones_stay(self):
         load = generator.Load(1, 60, parts=(
-            generator.Part('normal', mean_s=100, sigma=0),))
+            generator.LoadPart('normal', mean_s=100, sigma=0),))
         first = next(generator.generate(load, 3))
         self.assertEqual(
             ('s1', 'normal', 100 * SECOND),
@@ -27,8 +27,8 @@ class TestGenerator(unittest.TestCase):
 
     def test_rate_and_mean(self):
         load = generator.Load(24 * 10, 200, swing=0.5, parts=(
-            generator.Part('normal', 3, mean_s=500, sigma=1),
-            generator.Part('preemptible', 1, sizes={'large': 1})))
+            generator.LoadPart('normal', 3, mean_s=500, sigma=1),
+            generator.LoadPart('preemptible', 1, sizes={'large': 1})))
         found = list(generator.generate(load, 4))
         self.assertAlmostEqual(48000, len(found), delta=1000)
         self.assertEqual(found, sorted(found, key=lambda b: b.at_us))
@@ -54,8 +54,8 @@ class TestGenerator(unittest.TestCase):
     def test_bounds(self):
         for values in ({'hours': -1}, {'per_hour': float('nan')},
                        {'swing': 1.1}, {'peak_hour': 25}, {'parts': (
-                           generator.Part('x', sigma=9),)}, {'parts': (
-                           generator.Part('x', sizes={'huge': 1}),)}):
+                           generator.LoadPart('x', sigma=9),)}, {'parts': (
+                           generator.LoadPart('x', sizes={'huge': 1}),)}):
             with self.subTest(values), self.assertRaises(ValueError):
                 generator.Load(**{'hours': 1, 'per_hour': 1, **values})
 

@@ -20,7 +20,7 @@ from nova_preempt.simulator.traces import trace_model
 
 SAMPLES = pathlib.Path(__file__).parent / 'samples'
 #: A small machine, so that shares are whole numbers.
-SCALE = trace_model.Scale(vcpus=8, memory_mb=8192, disk_gb=1000)
+SCALE = trace_model.MachineSize(vcpus=8, memory_mb=8192, disk_gb=1000)
 
 FILES = {'swf': 'jobs.swf', 'google2011': 'google2011.csv',
          'google2019': 'google2019.json', 'azure': 'vmtable.csv',
@@ -239,7 +239,7 @@ class TestErrors(unittest.TestCase):
             list(trace_formats.Trace('json', [self.path, self.path]))
 
     def test_ids_for_which_the_disk_has_no_room(self):
-        ids = line_reader.Ids()
+        ids = line_reader.UsedIds()
         ids._base.execute('PRAGMA max_page_count = 8')
         with self.assertRaisesRegex(
                 trace_model.TraceError,

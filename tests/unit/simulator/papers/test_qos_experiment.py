@@ -9,18 +9,18 @@ import unittest
 
 from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers import availability
-from nova_preempt.simulator.papers.availability import VALIDATION_1
-from nova_preempt.simulator.papers.availability import VALIDATION_2
-from nova_preempt.simulator.papers.availability import Arrival
+from nova_preempt.simulator.papers import qos_experiment
+from nova_preempt.simulator.papers.qos_experiment import VALIDATION_1
+from nova_preempt.simulator.papers.qos_experiment import VALIDATION_2
+from nova_preempt.simulator.papers.qos_experiment import Arrival
 
 #: As the text chooses victims.
 REPRIEVE = functools.partial(scheduling_rules.PromiseRule, exact=False)
 
 
 def run(counts, seed=0, **kwargs):
-    return availability.run(
-        availability.validation(counts, seed, **kwargs), seed)
+    return qos_experiment.run(
+        qos_experiment.validation(counts, seed, **kwargs), seed)
 
 
 def mean(outcome, name):
@@ -84,20 +84,22 @@ class TestValidation(Ranges):
         self.assert_002_v1q(run(VALIDATION_1))
 
     def test_002_v1p_by_priority_some_starve(self):
-        self.assert_002_v1p(run(VALIDATION_1, rule=availability.ByPriority))
+        self.assert_002_v1p(run(VALIDATION_1,
+                                rule=qos_experiment.PriorityRule))
 
     def test_002_v2q_of_equals_each_gets_the_same(self):
         self.assert_002_v2q(run(VALIDATION_2, rule=REPRIEVE))
 
     def test_002_v2p_by_priority_the_last_get_nothing(self):
-        self.assert_002_v2p(run(VALIDATION_2, rule=availability.ByPriority))
+        self.assert_002_v2p(run(VALIDATION_2,
+                                rule=qos_experiment.PriorityRule))
 
     def test_002_vm_servers_are_preempted_less_often(self):
         self.assert_002_vm(run(VALIDATION_1, **SERVERS))
 
     def test_defaults_for_servers_keep_promises_to_silver(self):
         outcome = run(
-            VALIDATION_1, classes=availability.published_classes(300, 300),
+            VALIDATION_1, classes=qos_experiment.published_classes(300, 300),
             **SERVERS)
         self.assert_within(outcome, 'gold', 1, 1)
         self.assert_within(outcome, 'silver', .9, 1)
@@ -111,16 +113,16 @@ class TestValidation(Ranges):
 class TestRun(unittest.TestCase):
 
     def test_equal_seeds_give_equal_results(self):
-        experiment = availability.validation(
+        experiment = qos_experiment.validation(
             {'gold': 80, 'silver': 130}, 1)
         experiment = dataclasses.replace(experiment, until_us=400 * SECOND)
-        self.assertEqual(availability.run(experiment, 5),
-                         availability.run(experiment, 5))
+        self.assertEqual(qos_experiment.run(experiment, 5),
+                         qos_experiment.run(experiment, 5))
 
     def run_one(self, *arrivals, until_s=100, slots=1):
-        classes = availability.published_classes()
-        return availability.run(
-            availability.Experiment(
+        classes = qos_experiment.published_classes()
+        return qos_experiment.run(
+            qos_experiment.Experiment(
                 classes, scheduling_rules.PromiseRule(classes),
                 {'h': {'VCPU': slots}},
                 [Arrival(at_s * SECOND, f'{number}', name, {'VCPU': 1},
@@ -145,14 +147,14 @@ class TestRun(unittest.TestCase):
 
     def test_a_request_ends_after_its_run_time(self):
         """With what it was away for it takes longer."""
-        classes = availability.published_classes()
-        experiment = availability.Experiment(
-            classes, availability.ByPriority(classes), {'h': {'VCPU': 1}},
+        classes = qos_experiment.published_classes()
+        experiment = qos_experiment.Experiment(
+            classes, qos_experiment.PriorityRule(classes), {'h': {'VCPU': 1}},
             [Arrival(0, 'b', 'bronze', {'VCPU': 1}, run_us=30 * SECOND),
              Arrival(10 * SECOND, 'g', 'gold', {'VCPU': 1},
                      run_us=20 * SECOND)],
             1000 * SECOND, overheads_s={2: 1})
-        outcome = availability.run(experiment, 0)
+        outcome = qos_experiment.run(experiment, 0)
         self.assertEqual({'bronze': [fractions.Fraction(30, 52)],
                           'gold': [1]}, outcome.availabilities)
         self.assertEqual(1, outcome.preemptions)

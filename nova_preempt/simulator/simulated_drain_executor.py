@@ -41,7 +41,7 @@ class HostView:
 
     :param book: a reservation_book.ReservationBook
     :param evictions: an simulated_evictions.Evictions
-    :param moves: a simulated_migration.Migration
+    :param moves: a simulated_migration.ServerMigrator
     :param power: returns a simulated_power.SimulatedPower, None if all hosts
         are always on
     """
@@ -49,7 +49,7 @@ class HostView:
     def __init__(self, world: SimulationState,
                  book: reservation_book.ReservationBook,
                  evictions: simulated_evictions.Evictions,
-                 moves: simulated_migration.Migration,
+                 moves: simulated_migration.ServerMigrator,
                  power: Callable[[], simulated_power.SimulatedPower | None]
                  ) -> None:
         self.world = world
@@ -184,7 +184,7 @@ class _View:
             self._cloud.seen, book.leases.busy, book.now_s())
 
 
-class ReservationExecutor:
+class DrainExecutor:
     """Steps the controllers of open reservations.
 
     :param cloud: a HostView

@@ -9,7 +9,7 @@ It is no trace for nova_preempt.simulator.simulation: there each request is
 scheduled as it comes, as Nova does, gets a notice, and takes a while to be
 built and to end, while the paper has one pass over all requests at each
 arrival and each end, which preempts at once and starts at once whoever never
-ran. Nor has the core's policy the paper's other scheduler, ByPriority.
+ran. Nor has the core's policy the paper's other scheduler, PriorityRule.
 
 Time jumps from event to event. Whoever has given way, and gets a host again,
 is a while on its way; how long is drawn from a sample. Equal seeds give equal
@@ -43,7 +43,7 @@ CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
 
 
 @dataclasses.dataclass(frozen=True)
-class ByPriority:
+class PriorityRule:
     """The more important class first, whatever was promised.
 
     The last that came ends first, and that host is best where the fewest of
@@ -312,8 +312,7 @@ def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
         {f'{each:02}': {'CPU': 3750, 'MEMORY': 3750} for each in range(20)},
         [Arrival(number * SECOND, f'{number:03}', name,
                  {'CPU': 375, 'MEMORY': 375})
-         for number, name in enumerate(names)],
-        3600 * SECOND, **options)
+         for number, name in enumerate(names)], 3600 * SECOND, **options)
 
 
 #: The counts of the two.
