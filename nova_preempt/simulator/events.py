@@ -42,7 +42,7 @@ class EventQueue:
         :raises ValueError: that time is over
         """
         if at_us < self.now_us:
-            msg = f'{at_us} us is over, it is {self.now_us} us'
+            msg = f'{at_us} us is before the current time, {self.now_us} us'
             raise ValueError(msg)
         heapq.heappush(self._heap, (at_us, phase, next(self._serial), happen,
                                     arguments))

@@ -102,7 +102,7 @@ class Reservations:
         """Return it as the API would grant it."""
         options = self._options
         if options is None:
-            raise Refused('reservations are off')
+            raise Refused('[reservation]enabled is false')
         now_s = self._book.now_s()
         window = admission.requested_window(now_s, _absolute_s(event.start_s),
             _absolute_s(event.end_s), event.duration_s)

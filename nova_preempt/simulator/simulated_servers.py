@@ -180,8 +180,8 @@ class ServerKinds:
             if flavor is None:
                 known = ', '.join(sorted(self._setting.flavors)) or 'none'
                 raise SimulationError(
-                    f'server {boot.id} has the flavor {boot.flavor!r}, which '
-                    f'is not known; there are: {known}')
+                    f'server {boot.id} has the unknown flavor '
+                    f'{boot.flavor!r}; the known flavors are: {known}')
             resources, terms = flavor.resources, flavor.terms or terms
         kind = self._kinds[key] = ServerKind(
             resources, Request.of(resources), self._of_class(terms))

@@ -133,8 +133,8 @@ class Simulation:
     def _reserve(self, event: trace_model.Reserve) -> None:
         if self._is_taken(event.id):
             raise SimulationError(
-                f'reservation {event.id} is asked for at '
-                f'{event.at_us / SECOND:g} s, and its id is taken')
+                f'reservation {event.id}, requested at '
+                f'{event.at_us / SECOND:g} s, has an id that is in use')
         self._reservations.request(event)
 
     def _is_taken(self, uuid: str) -> bool:
@@ -143,8 +143,8 @@ class Simulation:
     def _boot(self, boot: trace_model.Boot) -> None:
         if self._is_taken(boot.id):
             raise SimulationError(
-                f'server {boot.id} is asked for at {boot.at_us / SECOND:g} '
-                's, and is there already')
+                f'server {boot.id}, requested at {boot.at_us / SECOND:g} s, '
+                'has an id that is in use')
         server = Server(boot, self._kinds.of(boot), left_us=boot.duration_us)
         self._world.servers[boot.id] = server
         if boot.group:

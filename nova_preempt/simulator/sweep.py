@@ -108,8 +108,8 @@ def in_processes(jobs: Sequence[Job], count: int
                 pool.shutdown(cancel_futures=True)
         if not left:
             return
-    msg = (f'{len(left)} runs have ended with their process, {MOST_TRIES} '
-           'times; is there memory enough for as many at once?')
+    msg = (f'the processes of {len(left)} runs were killed {MOST_TRIES} times;'
+           ' the host may be out of memory: use fewer --jobs')
     raise RunsLost(msg)
 
 
@@ -128,7 +128,7 @@ def on_dask(jobs: Sequence[Job], address: str
     try:
         import distributed
     except ImportError as exc:
-        msg = ('for --dask, distributed is needed: pip install '
+        msg = ('--dask needs distributed: pip install '
                f'nova-preempt[dask] ({exc})')
         raise NotInstalled(msg) from exc
     with distributed.Client(address) as client:

@@ -25,7 +25,7 @@ class Reader(line_reader.LineReader):
     def parse(self, line: str) -> Iterable[trace_model.Event]:
         count = _COLUMNS.get(line.count(','))
         if count is None:
-            raise ValueError(f'it has {line.count(",") + 1} columns; '
+            raise ValueError(f'the line has {line.count(",") + 1} columns; '
                              'container_meta has 8, batch_task 9')
         cells = line_reader.cells(line, count)
         return self._container(cells) if count == 8 else self._task(cells)

@@ -31,8 +31,8 @@ class TableReader(line_reader.LineReader):
         created_us = trace_model.microseconds(cells[3], 'vmcreated')
         deleted_us = trace_model.microseconds(cells[4], 'vmdeleted')
         if deleted_us < created_us:
-            raise ValueError(f'it is deleted ({cells[4]}) before it is '
-                             f'created ({cells[3]})')
+            raise ValueError(f'vmdeleted is {cells[4]}, before vmcreated, '
+                             f'{cells[3]}')
         cores = cells[9].strip()
         memory = cells[10].strip()
         return (trace_model.Boot(
@@ -118,14 +118,14 @@ class PackingReader:
             raise ValueError(f'priority is {priority!r:.50}; it must be 0 or '
                              '1')
         if core is None:
-            self.skipped['of no known type'] += 1
+            self.skipped['unknown VM type'] += 1
             return
         start_us = _days(start, 'starttime')
         end_us = None if end is None else _days(end, 'endtime')
         if end_us is not None and end_us < start_us:
-            raise ValueError(f'it ends ({end}) before it starts ({start})')
+            raise ValueError(f'endtime is {end}, before starttime, {start}')
         if end_us is not None and end_us < 0:
-            self.skipped['before the trace'] += 1
+            self.skipped['ended before the trace'] += 1
             return
         start_us = max(0, start_us)
         shares = [trace_model.number(0 if share is None else share, name,

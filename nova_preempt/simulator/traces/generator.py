@@ -73,8 +73,8 @@ class Load:
             trace_model.number(part.sigma, 'sigma', most=5.0)
             unknown = sorted(part.sizes.keys() - SIZES.keys())
             if unknown:
-                raise ValueError(f'size {unknown[0]!r} is not known; there '
-                                 f'are {", ".join(SIZES)}')
+                raise ValueError(f'size is {unknown[0]!r}; it must be one of '
+                                 + ', '.join(SIZES))
 
 
 #: The load of Google's cluster of May 2011, as those say who have used it:

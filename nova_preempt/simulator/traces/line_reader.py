@@ -38,16 +38,16 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
             while line := stream.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
-                    raise ValueError(f'it is longer than {LONGEST_LINE} bytes')
+                    raise ValueError(f'longer than {LONGEST_LINE} bytes')
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if comment and line.lstrip().startswith(comment):
                     continue
                 yield number, line.decode('utf-8').rstrip('\r\n')
     except UnicodeDecodeError as exc:
-        raise error(path, number, f'not UTF-8: {exc.reason}') from None
+        raise error(path, number, f'invalid UTF-8: {exc.reason}') from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
-        raise error(path, number + 1, f'it cannot be unpacked: {exc}'
+        raise error(path, number + 1, f'cannot be decompressed: {exc}'
                     ) from None
     except OSError as exc:
         raise trace_model.TraceError(
@@ -71,7 +71,7 @@ def cells(line: str, count: int) -> list[str]:
     except csv.Error as exc:
         raise ValueError(str(exc)) from None
     if len(found) != count:
-        raise ValueError(f'it has {len(found)} columns instead of {count}')
+        raise ValueError(f'{len(found)} columns instead of {count}')
     return found
 
 
@@ -102,12 +102,12 @@ class UsedIds:
             ).rowcount
         except sqlite3.Error as exc:
             raise trace_model.TraceError(
-                'the ids of the trace cannot be kept in a '
-                f'temporary file: {exc}') from None
+                'cannot write the ids of the trace into a temporary '
+                f'file: {exc}') from None
         if not is_new:
             [(first,)] = self._base.execute(
                 'SELECT place FROM ids WHERE id = ?', (id,))
-            raise ValueError(f'the id {id!r:.50} is taken: {first}')
+            raise ValueError(f'the id {id!r:.50} is already used: {first}')
 
 
 class LineReader:
@@ -168,9 +168,9 @@ class LineReader:
     def _check_order(self, event: trace_model.Event) -> None:
         if self.in_order and event.at_us < self._last_us:
             raise ValueError(
-                f'{event.id} comes at {event.at_us / 1e6:g} s, after '
-                f'something at {self._last_us / 1e6:g} s: the trace is not '
-                'in order of time, it has to be sorted')
+                f'the time of {event.id} is {event.at_us / 1e6:g} s, before '
+                f'the {self._last_us / 1e6:g} s of the previous event; sort '
+                'the trace with --sort')
         self._last_us = event.at_us
 
     def skip(self, why: str) -> tuple[()]:
@@ -190,8 +190,8 @@ def split_job(
     """
     count = -(-vcpus // most)
     if count > trace_model.MOST_SERVERS:
-        raise ValueError(f'{id} would be {count} servers; no more than '
-                         f'{trace_model.MOST_SERVERS} are made of one')
+        raise ValueError(f'job {id} needs {count} servers; the maximum is '
+                         f'{trace_model.MOST_SERVERS}')
     if count == 1:
         yield boot(id, vcpus)
         return

@@ -40,12 +40,12 @@ def load(line: str) -> dict[str, Any]:
     try:
         found = json.loads(line, parse_constant=_no_number)
     except RecursionError:
-        raise ValueError('too much is nested in it') from None
+        raise ValueError('the JSON is nested too deeply') from None
     except json.JSONDecodeError as exc:
-        raise ValueError(f'it is not valid JSON: {exc.msg} at column '
+        raise ValueError(f'invalid JSON: {exc.msg} at column '
                          f'{exc.colno}') from None
     if not isinstance(found, dict):
-        raise ValueError('it is not a JSON object')
+        raise ValueError('the line must be a JSON object')
     return found
 
 
@@ -64,7 +64,7 @@ class Reader(line_reader.LineReader):
                              '"reserve" or "end"')
         unknown = sorted(item.keys() - _KEYS[kind])
         if unknown:
-            raise ValueError(f'{unknown[0]!r:.50} is not known of kind '
+            raise ValueError(f'{unknown[0]!r:.50} is not a key of the kind '
                              f'"{kind}"')
         if 't' not in item or 'id' not in item:
             raise ValueError('"t" and "id" are required')
@@ -81,7 +81,7 @@ def _boot(item: dict[str, Any], at_us: int, id: str) -> trace_model.Boot:
     flavor = trace_model.text(item.get('flavor', ''), 'flavor', True)
     resources = item.get('resources')
     if bool(flavor) == (resources is not None):
-        raise ValueError('there must be either "flavor" or "resources"')
+        raise ValueError('give either "flavor" or "resources"')
     duration = item.get('duration')
     return trace_model.Boot(
         at_us, id, None if resources is None else _resources(resources),
@@ -94,8 +94,8 @@ def _boot(item: dict[str, Any], at_us: int, id: str) -> trace_model.Boot:
 
 def _reserve(item: dict[str, Any], at_us: int, id: str) -> trace_model.Reserve:
     if 'resources' in item and 'host_properties' in item:
-        raise ValueError('there must not be both "resources" and '
-                         '"host_properties"')
+        raise ValueError('give either "resources" or "host_properties", not '
+                         'both')
     query = item.get('host_properties')
     if 'resources' in item:
         wanted = [['>=', f'$inventory.{name}', amount] for name, amount

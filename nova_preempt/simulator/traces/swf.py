@@ -23,7 +23,7 @@ class Reader(line_reader.LineReader):
     def parse(self, line: str) -> Iterable[trace_model.Event]:
         fields = line.split()
         if len(fields) != _FIELDS:
-            raise ValueError(f'it has {len(fields)} fields instead of '
+            raise ValueError(f'{len(fields)} fields instead of '
                              f'{_FIELDS}')
         job = str(trace_model.whole(fields[0], 'job'))
         at_us = trace_model.microseconds(fields[1], 'submit time')

@@ -108,7 +108,7 @@ class Trace:
             is_empty = False
             yield event
         if is_empty:
-            left_out = '; '.join(f'{count} records are left out: {why}' for
+            left_out = '; '.join(f'{count} records are omitted: {why}' for
                                  why, count in sorted(self.skipped.items()))
             raise trace_model.TraceError(
                 f'{", ".join(map(str, self._paths))}: the trace is empty'

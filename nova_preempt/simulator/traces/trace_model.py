@@ -152,7 +152,7 @@ def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
         value = int(value)
     found = number(value, name, least, most)
     if found != int(found):
-        raise ValueError(f'{name} is {_short(value)}, not a whole number')
+        raise ValueError(f'{name} is {_short(value)}, not an integer')
     return int(found)
 
 
@@ -170,8 +170,8 @@ def text(value: object, name: str, may_be_empty: bool = False,
     if not isinstance(value, str) or len(value) > longest or (
             not value and not may_be_empty):
         least = 0 if may_be_empty else 1
-        raise ValueError(f'{name} is {_short(value)}, not a text of {least} '
-                         f'to {longest} characters')
+        raise ValueError(f'{name} is {_short(value)}; it must be a string of '
+                         f'{least} to {longest} characters')
     return value
 
 

@@ -150,7 +150,7 @@ class TestRun(simulation.Case):
                 (['--policy', 'not/there'], 'not/there'),
                 ([text], '--format'),
                 ([broken], 'line 1: kind is None'),
-                ([other], "'huge', which is not known; there are: small, sp"),
+                ([other], "'huge'; the known flavors are: small, sp"),
                 ([self.trace, '--machine-vcpus', '0'], 'vcpus of a machine')):
             with self.subTest(why):
                 first = [] if args[0].startswith('/') else [self.trace]

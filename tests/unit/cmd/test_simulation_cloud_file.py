@@ -156,7 +156,7 @@ restore_at_once = 5
         self.assertAlmostEqual(3200 / 3600, with_them['host_hours_used'], 1)
         text = pathlib.Path(records).read_text()
         self.assertIn('The limit max_hosts would be exceeded', text)
-        self.assertIn('reservations are off', text)
+        self.assertIn('[reservation]enabled is false', text)
         code, out, _ = self.main(*arguments)
         self.assertRegex(out, r'reservations: granted +0 +1')
         self.assertRegex(out, r'reservations: host-hours +0.00 +1.00')

@@ -65,8 +65,8 @@ class TestSweep(simulation.Case):
         code, out, err = self.sweep('--seeds', '1')
         self.assertEqual((1, ''), (code, out))
         self.assertEqual(
-            f"nova-preempt-simulate: {self.trace}: server x has the flavor "
-            "'huge', which is not known; there are: small, spot\n", err)
+            f"nova-preempt-simulate: {self.trace}: server x has the unknown "
+            "flavor 'huge'; the known flavors are: small, spot\n", err)
 
     def test_an_interrupted_one_goes_on(self):
         ran = []

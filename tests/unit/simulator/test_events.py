@@ -51,5 +51,5 @@ class TestEvents(unittest.TestCase):
 
     def test_the_past(self):
         self.events.run(7)
-        with self.assertRaisesRegex(ValueError, '6 us is over, it is 7 us'):
+        with self.assertRaisesRegex(ValueError, '6 us is before the current'):
             self.add(6, Phase.END, 'a')

@@ -105,7 +105,7 @@ class TestGranted(unittest.TestCase):
                 self.assertIn(text, refusal(
                     event, limited if text == 'max_hosts'
                     else RESERVATIONS))
-        self.assertIn('off', refusal(reserve(0, 'r', 1000, 10), None))
+        self.assertIn('false', refusal(reserve(0, 'r', 1000, 10), None))
         self.assertIn('no 1 of 0', refusal(
             reserve(0, 'r', 1000, 10), dataclasses.replace(
                 RESERVATIONS, reservable_default=False)))
@@ -144,7 +144,7 @@ class TestGranted(unittest.TestCase):
 
     def test_an_id_is_used_once(self):
         for second in (reserve(10, 'r', 1000, 10), small.boot(10, 'r')):
-            with self.assertRaisesRegex(run.SimulationError, 'r is asked'):
+            with self.assertRaisesRegex(run.SimulationError, 'r, requested at'):
                 simulated(reserve(0, 'r', 1000, 10), second)
 
 

@@ -71,7 +71,7 @@ class TestProcesses(Case):
         with mock.patch.object(sweep, 'run', die_always), (
                 mock.patch.object(sweep, 'MOST_TRIES', 2)), (
                 self.assertRaisesRegex(sweep.RunsLost,
-                                       '1 runs have ended .* 2')):
+                                       'of 1 runs were killed 2 times')):
             list(sweep.in_processes(self.jobs(1), 1))
 
     def test_errors_of_a_trace_are_told(self):

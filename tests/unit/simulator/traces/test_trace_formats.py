@@ -151,13 +151,13 @@ class TestPacking(unittest.TestCase):
                              '9'),
             trace_model.Boot(43200 * SECOND, '3', resources, '', 'preemptible',
                              None, '9')], events)
-        self.assertEqual({'before the trace': 1, 'of no known type': 1},
+        self.assertEqual({'ended before the trace': 1, 'unknown VM type': 1},
                          skipped)
 
     def test_errors_name_the_mistake(self):
         for server, why in (
                 ((1, 9, 5, 2, 0, 1), 'priority is 2'),
-                ((1, 9, 5, 0, 2, 1), 'it ends (1) before it starts (2)'),
+                ((1, 9, 5, 0, 2, 1), 'endtime is 1, before starttime, 2'),
                 ((1, 9, 5, 0, 'x', 1), "starttime is 'x', not a number"),
                 ((1, 9, 5, 0, 1e300, None), 'starttime is 1e+300')):
             with self.subTest(why):
@@ -182,7 +182,7 @@ class TestPacking(unittest.TestCase):
         self.write((1, 9, 5, 0, 0, 1), (1, 9, 5, 0, 3, 4))
         with self.assertRaisesRegex(
                 trace_model.TraceError,
-                f'{self.path}, rowid 2, vmId 1: the id .1. is taken: '
+                f'{self.path}, rowid 2, vmId 1: the id .1. is already used: '
                 f'{self.path}, rowid 1, vmId 1$'):
             read('azure-packing', self.path)
 
@@ -190,8 +190,8 @@ class TestPacking(unittest.TestCase):
         self.write((4, 9, 6, 0, 1.0, 2.0))
         with self.assertRaisesRegex(
                 trace_model.TraceError,
-                r'the trace is empty \(1 records are left '
-                                  r'out: of no known type\)$'):
+                r'the trace is empty \(1 records are '
+                                  r'omitted: unknown VM type\)$'):
             read('azure-packing', self.path)
 
     def test_no_database(self):
@@ -231,9 +231,10 @@ class TestErrors(unittest.TestCase):
         end = '{"t": 2, "kind": "end", "id": "a"}\n'
         for again in (boot % 5, reserve):
             self.refused('json', boot % 1 + end + again,
-                         f"line 3: the id 'a' is taken: {self.path}, line 1")
+                         f"line 3: the id 'a' is already used: {self.path}, "
+                         'line 1')
         self.refused('azure', 2 * (SAMPLES / FILES['azure']).read_text(
-            encoding='utf-8'), "is taken: ")
+            encoding='utf-8'), "is already used: ")
         pathlib.Path(self.path).write_text(boot % 1, encoding='utf-8')
         with self.assertRaisesRegex(trace_model.TraceError, 'line 1: the id'):
             list(trace_formats.Trace('json', [self.path, self.path]))
@@ -262,16 +263,16 @@ class TestErrors(unittest.TestCase):
             '; Installation: Universit\u00e9\n'.encode('latin-1') + data)
         self.assertEqual(expected, read('swf', self.path))
         self.refused('json', '{"t": 1, "kind": "end", "id": "\u00e9"}'.encode(
-            'latin-1'), 'line 1: not UTF-8')
+            'latin-1'), 'line 1: invalid UTF-8')
 
     def test_broken_lines(self):
         good = '{"t": 1, "kind": "end", "id": "a"}\n'
         boot = '{"t": 1, "kind": "boot", "id": "a", "resources": %s}'
         reserve = '{"t": 1, "kind": "reserve", "id": "a", %s}'
         for line, why in (
-                ('{', 'line 2: it is not valid JSON: Expecting'),
-                ('[]', 'line 2: it is not a JSON object'),
-                ('[' * 100_000, 'line 2: too much is nested in it'),
+                ('{', 'line 2: invalid JSON: Expecting'),
+                ('[]', 'line 2: the line must be a JSON object'),
+                ('[' * 100_000, 'line 2: the JSON is nested too deeply'),
                 ('{"t": NaN, "kind": "end", "id": "a"}', 'NaN is not a'),
                 ('{"t": -1, "kind": "end", "id": "a"}',
                  't is -1; it must be from 0 to 1e+10'),
@@ -281,16 +282,16 @@ class TestErrors(unittest.TestCase):
                  'line 2: '),
                 ('{"t": 1, "kind": "stop", "id": "a"}', "kind is 'stop'"),
                 ('{"t": 1, "kind": {}, "id": "a"}', 'kind is {}'),
-                ('{"t": 1, "kind": "end", "id": ""}', "id is '', not a text"),
+                ('{"t": 1, "kind": "end", "id": ""}', "id is ''; it must be"),
                 ('{"t": 1, "kind": "end", "id": "a", "x": 1}', "'x' is not"),
-                ('{"t": 1, "kind": "boot", "id": "a"}', 'there must be eith'),
-                (boot % '{"VCPU": 1.5}', 'of VCPU is 1.5, not a whole num'),
+                ('{"t": 1, "kind": "boot", "id": "a"}', 'give eith'),
+                (boot % '{"VCPU": 1.5}', 'of VCPU is 1.5, not an integer'),
                 (boot % '{"VCPU": -1}', 'of VCPU is -1; it must be from 0'),
                 (boot % '{}', 'resources must be'),
                 (boot % '[1]', 'resources must be'),
                 (reserve % '"hosts": 0', 'hosts is 0; it must be from 1'),
                 (reserve % '"hosts": 1e99', 'hosts is 1e+99; it must be'),
-                (reserve % '"start": 1.5', 'start is 1.5, not a whole'),
+                (reserve % '"start": 1.5', 'start is 1.5, not an integer'),
                 (reserve % '"end": -1', 'end is -1; it must be from 0'),
                 (reserve % '"duration": 0', 'duration is 0; it must be'),
                 (reserve % '"end_action": "stop"', "end_action is 'stop'"),
@@ -299,10 +300,10 @@ class TestErrors(unittest.TestCase):
                  'unknown operator'),
                 (reserve % '"host_properties": 7', 'it must be a list'),
                 (reserve % '"resources": {}, "host_properties": []',
-                 'there must not be both'),
-                (reserve % '"flavor": "x"', "'flavor' is not known"),
+                 'give either'),
+                (reserve % '"flavor": "x"', "'flavor' is not a key"),
                 (boot % '{"VCPU": 1}, "reservation": 5',
-                 'reservation is 5, not a text')):
+                 'reservation is 5; it must be a string')):
             with self.subTest(line[:60]):
                 self.refused('json', good + line, why)
 
@@ -334,7 +335,7 @@ class TestErrors(unittest.TestCase):
     def test_broken_tables(self):
         swf = ['1', '0', '0', '60', '1', '-1', '-1', '1', '60', '-1', '1',
                '1', '1', '-1', '0', '-1', '-1', '-1']
-        self.refused('swf', ' '.join(swf[:-1]), 'line 1: it has 17 fields')
+        self.refused('swf', ' '.join(swf[:-1]), 'line 1: 17 fields')
         for column, value in ((1, '-5'), (1, 'nan'), (3, '1_0'), (7, '1e99'),
                               (7, '\uff12')):
             fields = list(swf)
@@ -342,22 +343,22 @@ class TestErrors(unittest.TestCase):
             with self.subTest(value):
                 self.refused('swf', ' '.join(fields), 'line 1: ')
         self.refused('swf', ' '.join([*swf[:7], '9999999', *swf[8:]]),
-                     'no more than 100000')
+                     'the maximum is 100000')
         self.refused('azure', 'a,b,c,10,5,0,0,0,Unknown,1,1',
-                     'it is deleted (5) before it is created (10)')
-        self.refused('azure', 'a,b,c', 'it has 3 columns instead of 11')
+                     'vmdeleted is 5, before vmcreated, 10')
+        self.refused('azure', 'a,b,c', '3 columns instead of 11')
         self.refused('azure', '"a,b', 'line 1: ')
         self.refused('google2011', ','.join(['1'] * 5 + ['9'] + ['1'] * 7),
                      'event type is')
         self.refused('google2019', '{"time": "x"}', "time is 'x', not a")
-        self.refused('alibaba2018', 'a,b', 'it has 2 columns')
+        self.refused('alibaba2018', 'a,b', '2 columns')
 
     def test_long_lines(self):
         self.refused('json', b'\n' + b'x' * 10_000_000,
-                     'line 2: it is longer than 1048576 bytes')
+                     'line 2: longer than 1048576 bytes')
 
     def test_not_text(self):
-        self.refused('json', b'\xff\xfe', 'line 1: not UTF-8')
+        self.refused('json', b'\xff\xfe', 'line 1: invalid UTF-8')
 
     def test_no_file(self):
         with self.assertRaisesRegex(trace_model.TraceError, 'No such file'):
@@ -367,7 +368,7 @@ class TestErrors(unittest.TestCase):
         line = '{"t": %d, "kind": "end", "id": "a"}\n'
         pathlib.Path(self.path).write_text(line % 2 + line % 1)
         with self.assertRaisesRegex(trace_model.TraceError,
-                                    'line 2: .* has to be sorted'):
+                                    'line 2: .* sort the trace'):
             read('json', self.path)
         trace = trace_formats.Trace('json', [self.path], sort=True)
         self.assertEqual([SECOND, 2 * SECOND], [e.at_us for e in trace])
@@ -379,7 +380,7 @@ class TestErrors(unittest.TestCase):
         self.assertEqual(read('json')[0], read('json', self.path)[0])
         for broken in (packed[:-20], b'x' + packed[1:],
                        packed[:30] + b'\0\0' + packed[32:]):
-            self.refused('json', broken, 'it cannot be unpacked')
+            self.refused('json', broken, 'cannot be decompressed')
 
 
 class TestOrder(unittest.TestCase):
