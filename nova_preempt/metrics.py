@@ -11,29 +11,29 @@ LOG = logging.getLogger(__name__)
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 DECISIONS = prometheus_client.Counter(
-    'nova_preempt_decisions', 'Decisions that evict servers.', ['operation'])
+    'nova_preempt_decisions', 'Decisions to evict servers.', ['operation'])
 REFUSALS = prometheus_client.Counter(
     'nova_preempt_refusals', 'Requests that preemption could not serve.')
 VICTIMS = prometheus_client.Counter(
     'nova_preempt_victims', 'Victims that were evicted.',
     ['action', 'status'])
 STUCK = prometheus_client.Counter(
-    'nova_preempt_stuck_victims', 'Victims that were not evicted in time.')
+    'nova_preempt_stuck_victims', 'Victims not evicted in time.')
 WAITING = prometheus_client.Gauge(
     'nova_preempt_waiting_requests',
-    'Requests of this process that wait, each in a thread, or may have to: '
-    'see [preemption]max_waiting_requests.')
+    'Requests of this process that wait for victims or may wait, limited by '
+    '[preemption]max_waiting_requests.')
 CYCLES = prometheus_client.Gauge(
     'nova_preempt_cycles',
-    'Servers that were evicted again and again lately, and pairs of '
-    'projects that evict each other\'s servers in turns.', ['kind'])
+    'Servers that were evicted repeatedly in the last hour, and pairs of '
+    'projects that evict each other\'s servers in turn.', ['kind'])
 CONFLICTS = prometheus_client.Counter(
-    'nova_preempt_conflicts', 'Claims that lost a race.')
+    'nova_preempt_conflicts', 'Claims that failed since the host changed.')
 ROLLED_BACK = prometheus_client.Counter(
     'nova_preempt_rolled_back', 'Decisions that were rolled back.')
 REPAIRED = prometheus_client.Counter(
     'nova_preempt_orphans_repaired',
-    'Inconsistencies that a crash caused and that were repaired.', ['kind'])
+    'Inconsistencies repaired, for example after a crash.', ['kind'])
 RESTORED = prometheus_client.Counter(
     'nova_preempt_restored', 'Shelved victims that were unshelved.')
 OUTCOMES = prometheus_client.Counter(
@@ -42,36 +42,36 @@ OUTCOMES = prometheus_client.Counter(
     ['operation', 'outcome'])
 IN_VAIN = prometheus_client.Counter(
     'nova_preempt_victims_in_vain',
-    'Victims that were evicted for a server that was not served.')
+    'Victims evicted for a server that was not placed.')
 POWER_MOVES = prometheus_client.Counter(
-    'nova_preempt_power_moves', 'Hosts that came into a state of power.',
+    'nova_preempt_power_moves', 'Transitions of hosts to a power state.',
     ['state'])
 POWER_ERRORS = prometheus_client.Counter(
     'nova_preempt_power_errors',
-    'Steps of powering a host off or on that failed and are tried again.',
+    'Failed attempts to power a host on or off, which are retried.',
     ['state'])
 POWER_HOSTS = prometheus_client.Gauge(
-    'nova_preempt_power_hosts', 'Hosts by state of power.', ['state'])
+    'nova_preempt_power_hosts', 'Hosts by power state.', ['state'])
 POWER_REQUIRED = prometheus_client.Gauge(
     'nova_preempt_power_required_hosts',
-    'Number of hosts that the last decision wanted on.')
+    'Hosts that have to be on by the last power decision.')
 POWER_WATTS = prometheus_client.Gauge(
     'nova_preempt_power_watts',
-    'Power draw of the hosts that had a reading last.')
+    'Power draw of the hosts with a current reading.')
 DEMAND_WAITS = prometheus_client.Counter(
     'nova_preempt_demand_waits',
-    'Requests that waited for sleeping hosts, by how it ended.', ['outcome'])
+    'Requests that waited for hosts to be powered on.', ['outcome'])
 ENGINE_ACTS = prometheus_client.Gauge(
     'nova_preempt_engine_acts',
-    'Whether this engine is the leader.')
+    '1 if this engine is the leader, else 0.')
 ENGINE_DONE = prometheus_client.Gauge(
     'nova_preempt_engine_task_done_timestamp_seconds',
-    'When each task of this engine last succeeded.', ['task'])
+    'Time of the last success of each task of this engine.', ['task'])
 ENGINE_FAILURES = prometheus_client.Counter(
     'nova_preempt_engine_task_failures',
     'Failures of tasks of this engine.', ['task'])
 PAUSED = prometheus_client.Gauge(
-    'nova_preempt_paused', 'Whether an operator has paused it.',
+    'nova_preempt_paused', '1 if an operator has paused the feature, else 0.',
     ['what'])
 PHASES = prometheus_client.Histogram(
     'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
@@ -79,33 +79,33 @@ PHASES = prometheus_client.Histogram(
 
 RESERVATIONS = prometheus_client.Gauge(
     'nova_preempt_reservations',
-    'Open reservations, and ended ones with servers left, as the leading '
-    'engine sees them.', ['status'])
+    'Open reservations, and ended reservations whose servers still run, as '
+    'counted by the leading engine.', ['status'])
 HOSTS_REPLACED = prometheus_client.Counter(
     'nova_preempt_reservation_hosts_replaced',
-    'Hosts of reservations that were replaced.', ['reason'])
+    'Replaced hosts of reservations.', ['reason'])
 RESERVATION_BRAKE = prometheus_client.Gauge(
     'nova_preempt_reservation_brake',
-    'Whether so many hosts are down at once that none is replaced in a '
-    'reservation.')
+    '1 if so many hosts are down at once that no host of a reservation is '
+    'replaced, else 0.')
 RESERVATIONS_LATE = prometheus_client.Histogram(
     'nova_preempt_reservation_late_seconds',
-    'How late reservations start and end.', ['event'], buckets=_SECONDS)
+    'Delay of the start and end of reservations.', ['event'], buckets=_SECONDS)
 
 BACKLOG_REQUESTS = prometheus_client.Gauge(
     'nova_preempt_backlog_requests',
-    'Open requests of the backlog, as the leading engine sees them.',
+    'Open requests of the backlog, as counted by the leading engine.',
     ['state'])
 BACKLOG_CHANGES = prometheus_client.Counter(
     'nova_preempt_backlog_changes',
     'State transitions of requests of the backlog.', ['state'])
 BACKLOG_STARTS = prometheus_client.Counter(
     'nova_preempt_backlog_starts',
-    'Boots for requests of the backlog, by how Nova has answered.',
+    'Boots for requests of the backlog, by the answer of Nova.',
     ['answer'])
 BACKLOG_WAITS = prometheus_client.Histogram(
     'nova_preempt_backlog_wait_seconds',
-    'How long requests of the backlog have waited until Nova was called.',
+    'Waiting time of requests of the backlog until their boot.',
     buckets=(10, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86400,
              3 * 86400, 7 * 86400))
 BACKLOG_STEP = prometheus_client.Histogram(
@@ -114,30 +114,30 @@ BACKLOG_STEP = prometheus_client.Histogram(
     buckets=_SECONDS)
 BACKLOG_TRUSTS = prometheus_client.Gauge(
     'nova_preempt_backlog_trusts_left',
-    'Requests of the backlog that are closed, or were never accepted, whose '
-    'trust could not be deleted yet.')
+    'Closed or refused requests of the backlog whose trust could not be '
+    'deleted yet.')
 
 CLASS_SERVERS = prometheus_client.Gauge(
     'nova_preempt_class_servers',
-    'Servers of each class of service, as the leading engine knows them.',
+    'Servers of each class of service, as counted by the leading engine.',
     ['class', 'state'])
 CLASS_AVAILABILITY = prometheus_client.Gauge(
     'nova_preempt_class_availability',
-    'Share of the time for which servers of a class were wanted in which '
-    'they ran; over all of them and their whole lives.', ['class'])
+    'Share of their requested time in which the existing servers of a class '
+    'have run.', ['class'])
 CLASS_TARGET = prometheus_client.Gauge(
     'nova_preempt_class_target_availability',
-    'The share of time that is promised to servers of a class.', ['class'])
+    'Share of time that is promised to servers of a class.', ['class'])
 CLASS_BELOW = prometheus_client.Gauge(
     'nova_preempt_class_servers_below_target',
-    'Servers that have run for less of their time than is promised.',
+    'Servers whose availability is below the promise of their class.',
     ['class'])
 CLASS_PASSES = prometheus_client.Counter(
     'nova_preempt_class_passes',
     'Passes over waiting servers of a class that may preempt.')
 CLASS_RETURNS = prometheus_client.Histogram(
     'nova_preempt_class_return_seconds',
-    'How long servers that returned took from being given a host to running '
+    'Time from the choice of a host for a returning server until it runs '
     'there.', ['class'], buckets=(5, 10, 30, 60, 120, 300, 600, 1800))
 
 

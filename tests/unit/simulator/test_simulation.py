@@ -332,7 +332,7 @@ class TestSimulation(unittest.TestCase):
                             trace_model.Boot(0, 'a', None, 'x'))
 
     def test_asked_for_twice(self):
-        with self.assertRaisesRegex(run.SimulationError, 'an id that is in use'):
+        with self.assertRaisesRegex(run.SimulationError, 'id that is in use'):
             small.simulated(small.cloud(), small.options(), boot(0, 'a'),
                             boot(1, 'a'))
 
