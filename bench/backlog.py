@@ -34,7 +34,7 @@ from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import transition_recorder
 from nova_preempt.backlog import user_nova_clients
-from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_quota_reader
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_as_user
 import nova_preempt.conf
@@ -140,7 +140,7 @@ class Bench:
                     types.SimpleNamespace(why=lambda what: '')),
                 lambda: cloud_observer.load_order(options),
                 lambda uuid: None,
-                user_quotas.UserQuotas(acting, time.monotonic)),
+                user_quota_reader.UserQuotaReader(acting, time.monotonic)),
             launcher.Launcher(options, acting, written, lambda: NOW))
 
     @staticmethod

@@ -14,7 +14,7 @@ from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import manager
-from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import nova_cloud_port
 from nova_preempt.scheduler import request_context
 
 #: The constants of the scheduler that the embedded cloud lowers.
@@ -46,7 +46,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
             context, spec_obj, self.host_manager)
         preemption = self._preemption
         wanted = model.Request.of(resources.merged_resources())
-        cloud = nova_cloud.NovaCloud(
+        cloud = nova_cloud_port.NovaCloudPort(
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline()),
             resources, wanted)

@@ -82,7 +82,7 @@ class _Client:
                 'nova-preempt-api says why.') from None
 
 
-class SchedulerClient(_Client):
+class SchedulerPreviewClient(_Client):
     """Asks nova-preempt-scheduler for previews of its decisions.
 
     :param transport: see get_transport()

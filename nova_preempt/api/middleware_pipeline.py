@@ -21,7 +21,7 @@ from nova_preempt.backlog import transition_recorder
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import figure_cache
+from nova_preempt.power import efficiency_cache
 from nova_preempt.reservation import reservation_schedule
 
 HEALTHCHECK = '/healthcheck'
@@ -36,10 +36,12 @@ def make_services(conf):
     known_classes = eviction_policy.load_classes(conf)
     return router.Services(
         conf=conf, database=database, policy=policy.Policy(conf),
-        scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
+        scheduler=rpc.SchedulerPreviewClient(transport, timeout_s),
+        engine=engine,
         schedule=reservation_schedule.Schedule(conf, database, engine),
-        figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        classes=known_classes, submissions=request_intake.RequestIntake(
+        figures=efficiency_cache.EfficiencyCache(
+            conf.energy, lambda: database), classes=known_classes,
+        submissions=request_intake.RequestIntake(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.ResourceLookup(conf),
             known_classes, tell=transition_recorder.RequestNotifications(

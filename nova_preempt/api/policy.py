@@ -117,8 +117,7 @@ _DOCUMENTED = [
           'GET', '/v1/energy'),
     _rule(ENERGY_FIGURES, REPORTER,
           'Set or delete the speed and power of a host, as the benchmark '
-          'does.',
-          'PUT', '/v1/energy/hosts/{name}/figures'),
+          'does.', 'PUT', '/v1/energy/hosts/{name}/figures'),
     _rule(ENERGY_RETRY, ADMIN, 'Retry the boot of a failed host.',
           'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',

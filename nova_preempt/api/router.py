@@ -27,7 +27,7 @@ class Services:
     scheduler: Any
     engine: Any
     schedule: Any
-    figures: Any      # a nova_preempt.power.figure_cache.FigureCache
+    figures: Any      # a nova_preempt.power.efficiency_cache.EfficiencyCache
     submissions: Any  # a nova_preempt.backlog.request_intake.RequestIntake
     #: What nova_preempt.handover.eviction_policy.load_classes() returned.
     classes: Any = None

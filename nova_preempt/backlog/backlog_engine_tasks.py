@@ -18,7 +18,7 @@ from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import transition_recorder
 from nova_preempt.backlog import user_nova_clients
-from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_quota_reader
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import backlog as conf_backlog
@@ -84,7 +84,7 @@ class BacklogEngineTasks:
             functools.cache(lambda: cloud_observer.load_order(
                 options, classes and classes.claims(process.db))),
             inventory.occupancy.get,
-            user_quotas.UserQuotas(acting, time.monotonic),
+            user_quota_reader.UserQuotaReader(acting, time.monotonic),
             batch_planners.load(options), capacity_reader.load_places(conf))
         self._loop = backlog_loop.BacklogLoop(
             options, process.db, request_tracker.RequestTracker(

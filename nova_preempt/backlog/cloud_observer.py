@@ -32,7 +32,7 @@ class CloudObserver:
         None
     :param places: returns the core ReservationRules of now, or
         None
-    :param quotas: a nova_preempt.backlog.user_quotas.UserQuotas
+    :param quotas: a nova_preempt.backlog.user_quota_reader.UserQuotaReader
     :param monotonic: returns seconds of a clock that is never set
     """
 

@@ -9,8 +9,8 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import boot_secret
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.db import backlog_secrets
 from nova_preempt.db import backlog_store
@@ -91,7 +91,7 @@ class TransitionRecorder:
         secret = secrets.token_urlsafe()
         try:
             boot_host_choices.keep_choice(
-                self._db, secret, boot_secret.ChosenHosts(
+                self._db, secret, boot_host_choice.ChosenHosts(
                     request.project_id, request.user_id, boot.flavor_id,
                     boot.count, request.uuid, boot.number, hosts, until))
         except db_exc.DBError as exc:
@@ -99,7 +99,7 @@ class TransitionRecorder:
                         'cannot be stored: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
             return {}
-        return {boot_secret.HINT: secret}
+        return {boot_host_choice.HINT: secret}
 
     def _told(self, request, old_state):
         metrics.BACKLOG_CHANGES.labels(request.state).inc()

@@ -21,7 +21,7 @@ from nova_preempt.core import headroom_account
 from nova_preempt.core.batch import solver_choice
 from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import energy_policy
+from nova_preempt.power import energy_options
 from nova_preempt.reservation import reservation_schedule
 from nova_preempt.scheduler import request_deadline
 from nova_preempt.simulator import simulated_classes
@@ -158,7 +158,7 @@ def _power(ours):
     """Return the options of [energy], None if it is off."""
     if not ours.enabled:
         return None
-    return energy_policy.get_options(ours, energy_policy.load_forecast(ours))
+    return energy_options.get_options(ours, energy_options.load_forecast(ours))
 
 
 def _left_out(conf):

@@ -16,7 +16,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.db import connection
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import driver
-from nova_preempt.power import energy_policy
+from nova_preempt.power import energy_options
 from nova_preempt.power import power_errors
 from nova_preempt.power import power_readings
 from nova_preempt.reservation import lease_cache
@@ -48,7 +48,7 @@ def _power(conf):
     try:
         if options.enabled:
             driver.Drivers(conf)
-            energy_policy.load_forecast(options)
+            energy_options.load_forecast(options)
         if options.enabled or options.sources:
             power_readings.PowerReader(conf)
     except power_errors.HostsFileError as exc:

@@ -39,7 +39,7 @@ from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.exceptions import first_line
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import figure_cache
+from nova_preempt.power import efficiency_cache
 from nova_preempt.power import power_errors
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_schedule
@@ -144,7 +144,7 @@ class Checks(upgradecheck.UpgradeCommands):
         options = self._conf.energy
         try:
             if options.figures_file:
-                figure_cache.load_file(options.figures_file)
+                efficiency_cache.load_file(options.figures_file)
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
                             f'{first_line(exc)}')

@@ -7,7 +7,7 @@ import json
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import models
 from nova_preempt.db import row_types
@@ -113,7 +113,7 @@ BacklogChange = models.mapped(
 
 # No foreign key: rows are short-lived, and nothing refers to them.
 BacklogChosenHosts = models.mapped(
-    'backlog_chosen_hosts', boot_secret.ChosenHosts, [],
+    'backlog_chosen_hosts', boot_host_choice.ChosenHosts, [],
     # SHA-256 of the secret, in hexadecimal digits.
     sa.Column('digest', sa.String(64), primary_key=True),
     request_uuid=models.UUID)

@@ -9,7 +9,7 @@ import hashlib
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import backlog_models
 from nova_preempt.db import row_types
@@ -23,7 +23,7 @@ _TURN = backlog_models.BacklogTurn
 def keep_choice(database, secret, choice):
     """Store the hosts that were chosen for a boot, under a secret.
 
-    :param choice: a core.backlog.boot_secret.ChosenHosts
+    :param choice: a core.backlog.boot_host_choice.ChosenHosts
     """
     with database.writer() as session:
         row_types.upsert(session, _CHOSEN, {'digest': _digest(secret)},
@@ -62,8 +62,8 @@ def _digest(secret):
 
 
 def _choices(database, *conditions):
-    columns = row_types.columns(_CHOSEN, boot_secret.ChosenHosts)
-    return [boot_secret.ChosenHosts(*row) for row in database.read(
+    columns = row_types.columns(_CHOSEN, boot_host_choice.ChosenHosts)
+    return [boot_host_choice.ChosenHosts(*row) for row in database.read(
         sa.select(*columns).where(*conditions))]
 
 

@@ -255,7 +255,7 @@ class Counter(Base):
 
 
 class CalendarChange(Base):
-    """A change of the calendar, see change_log."""
+    """A change of the calendar, see calendar_log."""
 
     __tablename__ = 'calendar_changes'
 

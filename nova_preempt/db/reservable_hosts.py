@@ -5,7 +5,7 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.db import change_log
+from nova_preempt.db import calendar_log
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
 from nova_preempt.db import row_types
@@ -27,7 +27,7 @@ def set_host(database, host, **values):
         properties are kept
     """
     with database.writer() as session:
-        change_log.raise_generation(session, reservations=(), hosts=(host,))
+        calendar_log.raise_generation(session, reservations=(), hosts=(host,))
         before = reservation_calendar.get_settings(session, (host,)).get(
             host, reservation_calendar.HostSettings(host))
         settings = reservation_calendar.HostSettings(
@@ -50,7 +50,7 @@ def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenHostProperty
     with database.writer() as session:
-        change_log.raise_generation(session, reservations=())
+        calendar_log.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.name == name))
         if hidden:
             session.execute(sa.insert(row).values(name=name))
@@ -72,7 +72,7 @@ def set_limits(database, project_id, limits):
     """
     row = models.ReservationLimits
     with database.writer() as session:
-        change_log.raise_generation(session, reservations=())
+        calendar_log.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.project_id == project_id))
         if limits:
             session.execute(sa.insert(row).values(

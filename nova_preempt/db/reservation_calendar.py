@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import change_log
+from nova_preempt.db import calendar_log
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import row_types
@@ -22,12 +22,12 @@ HostSettings = row_types.HostSettings
 class Calendar:
     """Times at which open reservations hold hosts.
 
-    :ivar mark: the change_log.Mark of the last change it includes
+    :ivar mark: the calendar_log.Mark of the last change it includes
     :ivar leases: the core Leases of the reservations
     :ivar settings: {host: HostSettings} of hosts with settings
     """
 
-    mark: change_log.Mark
+    mark: calendar_log.Mark
     leases: core.Leases
     settings: dict
 
@@ -81,7 +81,7 @@ class CalendarCache:
                 or self._load(session, generation - 1))
 
     def _load(self, session, generation=None):
-        mark = change_log.get_mark(session, generation)
+        mark = calendar_log.get_mark(session, generation)
         self._known = Calendar(mark, core.Leases(get_leases(session)),
                                get_settings(session))
         return self._known
@@ -89,7 +89,7 @@ class CalendarCache:
     def _updated(self, session, generation=None):
         """Return the updated Calendar; None if the log lacks the changes."""
         known = self._known
-        new = known and change_log.get_since(session, known.mark, generation)
+        new = known and calendar_log.get_since(session, known.mark, generation)
         if new and new.mark != known.mark:
             known = Calendar(
                 new.mark, _with_leases(session, known.leases,
@@ -165,10 +165,10 @@ class OpenReservations:
     Fields that Reservations.update() and set_host() change without raising
     the generation may be stale.
 
-    :ivar mark: the change_log.Mark of the last change it includes
+    :ivar mark: the calendar_log.Mark of the last change it includes
     """
 
-    mark: change_log.Mark
+    mark: calendar_log.Mark
     reservations: tuple[reservation_model.Reservation, ...]
 
     @property
@@ -190,7 +190,7 @@ class OpenReservationsCache:
         """Return the OpenReservations now; unchanged members are the same."""
         with self._db.reader() as session:
             before = self._last
-            new = before and change_log.get_since(session, before.mark)
+            new = before and calendar_log.get_since(session, before.mark)
             if new is None:
                 self._last = _read_open(session)
             elif new.mark != before.mark:
@@ -200,7 +200,7 @@ class OpenReservationsCache:
 
 def _read_open(session):
     # Before the reservations: at worst a change is read twice.
-    mark = change_log.get_mark(session)
+    mark = calendar_log.get_mark(session)
     found = reservation_rows.fetch_open(session)
     return OpenReservations(mark, tuple(sorted(found, key=_by_start)))
 

@@ -6,7 +6,7 @@ import collections
 import sqlalchemy as sa
 
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import change_log
+from nova_preempt.db import calendar_log
 from nova_preempt.db import models
 from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
@@ -84,7 +84,7 @@ def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)
     with database.writer() as session:
-        change_log.raise_generation(session, reservations=uuids)
+        calendar_log.raise_generation(session, reservations=uuids)
         for reservation in _fetch(session, uuids):
             values = decide(reservation)
             if values:

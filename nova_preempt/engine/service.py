@@ -6,10 +6,10 @@ from oslo_log import log as logging
 from nova_preempt.db import connection
 from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
-from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
 from nova_preempt.engine import periodic_tasks
 from nova_preempt.engine import repairs
+from nova_preempt.engine import server_expiry
 from nova_preempt.engine import standalone_evictions
 from nova_preempt.engine import victim_unshelving
 from nova_preempt.handover import allocation_audit
@@ -120,8 +120,8 @@ class Engine:
                   ('reservations: reconcile',
                    self._unless_paused(lifecycle.reconciler.run)),
                   *power.works, *backlog.works, *works)))
-        old = expiry.Expiry(process, known.servers, clients, self.evictions,
-                            leadership.holds)
+        old = server_expiry.ServerExpiry(process, known.servers, clients,
+                                         self.evictions, leadership.holds)
         cleaner = repairs.AllocationRepair(
             clients, known.servers, process.decisions, self.evictions,
             allocation_audit.Audit(clients.placement, known.servers,

@@ -120,5 +120,4 @@ class ComputeHosts:
         """Return the power_steps.Occupants of a ComputeHost, read now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
         return power_steps.Occupants(frozenset(consumers),
-            *host_services.users(
-            self._get_cells()[host.cell_uuid], host))
+            *host_services.users(self._get_cells()[host.cell_uuid], host))

@@ -10,10 +10,10 @@ from nova_preempt.core.energy import power_savings
 from nova_preempt.db import pauses
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import driver as power_driver
+from nova_preempt.power import efficiency_cache
 from nova_preempt.power import energy_loop
-from nova_preempt.power import energy_policy
+from nova_preempt.power import energy_options
 from nova_preempt.power import energy_sampler
-from nova_preempt.power import figure_cache
 from nova_preempt.power import power_readings
 from nova_preempt.power import power_switching
 
@@ -37,7 +37,8 @@ class PowerEngineTasks:
         options = self._options = conf[energy.GROUP]
         hosts = compute_hosts.ComputeHosts(clients.placement,
                                            clients.get_cells)
-        self.figures = figure_cache.FigureCache(options, lambda: process.db)
+        self.figures = efficiency_cache.EfficiencyCache(options,
+                                                        lambda: process.db)
         self._pauses = process.pauses
         self.works = []
         self.endpoints = []
@@ -45,8 +46,8 @@ class PowerEngineTasks:
         if options.enabled:
             self._pause_s = conf[engine_tasks.GROUP].interval_s
             get_options = functools.partial(
-                energy_policy.get_options, options,
-                energy_policy.load_forecast(options), self._pause_s)
+                energy_options.get_options, options,
+                energy_options.load_forecast(options), self._pause_s)
             self.switcher = power_switching.PowerSwitcher(
                 get_options, process.db, clients.nova, hosts,
                 driver or power_driver.Drivers(conf), process.clock, leads,

@@ -34,8 +34,8 @@ class Reconciler:
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param keeper: a drain_executor.DrainExecutor
-    :param migration: a nova_preempt.reservation.migration.Migration
-    :param healing: a nova_preempt.reservation.healing.Healing
+    :param migration: a nova_preempt.reservation.server_migrator.ServerMigrator
+    :param healing: a nova_preempt.reservation.host_replacer.HostReplacer
     :param cleanup: a nova_preempt.reservation.leftover_servers.LeftoverServers
     :param retention: a nova_preempt.reservation.reservation_purge.RecordPurge
     :param clock: returns now, naive and in UTC

@@ -15,16 +15,16 @@ from nova_preempt.db import reservations as db
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.reservation import drain_executor
-from nova_preempt.reservation import healing
 from nova_preempt.reservation import host_inventory
 from nova_preempt.reservation import host_occupancy
+from nova_preempt.reservation import host_replacer
 from nova_preempt.reservation import lease_event_loop
 from nova_preempt.reservation import leftover_servers
-from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
 from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import server_migrator
 
 # Of the payload; see nova_preempt.handover.preemption_notifications.VERSION.
 VERSION = '1.0'
@@ -68,7 +68,7 @@ class ReservationEngineTasks:
     :param known: a nova_preempt.handover.service_context.CloudCaches
     :param ends: a nova_preempt.engine.standalone_evictions.Evictions
     :param hosts: an Inventory
-    :param sight: see healing.Healing
+    :param sight: see host_replacer.HostReplacer
     """
 
     def __init__(self, conf, process, clients, known, ends, hosts,
@@ -81,12 +81,13 @@ class ReservationEngineTasks:
         self.reservations = db.Reservations(process.db, clock)
         tell = ReservationNotifications(conf, conf.host)
         self.close = tell.close
-        moves = migration.Migration(clients.nova, hosts.occupancy,
-                                    reservation_moves.Moves(process.db), clock)
+        moves = server_migrator.ServerMigrator(clients.nova, hosts.occupancy,
+                                               reservation_moves.Moves(
+                                                   process.db), clock)
         self.lease_events = lease_event_loop.LeaseEventLoop(
             process.db, self.reservations, tell, clock,
             lambda: options.enabled)
-        repairs = healing.Healing(
+        repairs = host_replacer.HostReplacer(
             self.reservations, hosts, tell, options,
             reservation_schedule.load_ranking(options.ranking), clock, sight)
         self.reconciler = reconciler.Reconciler(

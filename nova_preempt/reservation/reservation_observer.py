@@ -10,7 +10,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.handover import eviction_policy
-from nova_preempt.reservation import migration as moving
+from nova_preempt.reservation import server_migrator as moving
 
 LOG = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class ReservationObserver:
     :param known: a nova_preempt.handover.service_context.CloudCaches
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
-    :param migration: a nova_preempt.reservation.migration.Migration
-    :param healing: a nova_preempt.reservation.healing.Healing
+    :param migration: a nova_preempt.reservation.server_migrator.ServerMigrator
+    :param healing: a nova_preempt.reservation.host_replacer.HostReplacer
     """
 
     def __init__(self, process, known, options, inventory, migration, healing):

@@ -24,7 +24,7 @@ RECHECK_S = 3600
 BATCH = 500
 
 
-class Corrector:
+class ProjectCorrector:
     """Moves allocations of preemptible servers to a project.
 
     Nova's conductor claims by itself when a build or a resize goes to an

@@ -11,7 +11,7 @@ from nova import exception
 from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import host_states as states
 
@@ -95,7 +95,7 @@ class BatchClaim:
     def _begin(self, host_states, spec_obj):
         hosts = self._choose(len(self._uuids), self._wanted, self._summaries,
                              host_states, spec_obj)
-        self._left = boot_secret.RemainingServers(hosts)
+        self._left = boot_host_choice.UnplacedServers(hosts)
         places = [state for state in host_states if not _needs_victims(state)
                   for _ in range(hosts.get(state.nodename, 0))]
         if len(places) > 1:

@@ -13,7 +13,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.db import boot_host_choices
 
 CONF = nova.conf.CONF
@@ -30,14 +30,14 @@ def find(database, asked, now):
     """
     secret = _secret(asked.spec_obj)
     # The hint of the boot does not apply to later moves.
-    if secret is None or asked.operation != boot_secret.CREATE:
+    if secret is None or asked.operation != boot_host_choice.CREATE:
         return None
-    boot = boot_secret.BootParameters(
+    boot = boot_host_choice.BootParameters(
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
         choice = boot_host_choices.get_choice(database, secret)
-        why = boot_secret.refusal(choice, boot, now)
+        why = boot_host_choice.refusal(choice, boot, now)
         if not why and not boot_host_choices.use_choice(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
@@ -45,8 +45,8 @@ def find(database, asked, now):
     if why:
         LOG.info('Server %(server)s is placed without regard to its hint '
                  '%(hint)s: %(why)s.',
-                 {'server': asked.server_uuids[0], 'hint': boot_secret.HINT,
-                  'why': why})
+                 {'server': asked.server_uuids[0],
+                  'hint': boot_host_choice.HINT, 'why': why})
         return None
     return choice.hosts
 
@@ -54,7 +54,7 @@ def find(database, asked, now):
 def _secret(spec_obj):
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
-    value = hints.get(boot_secret.HINT)
+    value = hints.get(boot_host_choice.HINT)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value, = value
     return value if isinstance(value, str) else None

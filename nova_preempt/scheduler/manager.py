@@ -105,7 +105,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         client = self._client or report.report_client_singleton()
         if self.preemption is None:
             return client
-        return request_context.PlacementClient(
+        return request_context.ReportClientProxy(
             client, self.preemption.clients.placement.list_providers)
 
     @placement_client.setter

@@ -128,7 +128,7 @@ class KeystoneLimits:
         return []
 
 
-class Quotas:
+class QuotaEnforcer:
     """Admits requests as long as their project stays within its limits.
 
     :param options: [preemption_quota] of the configuration

@@ -124,7 +124,7 @@ def with_terms(preemption, asked, project_id=''):
         headroom=preemption.known.headroom or None, project_id=project_id)
 
 
-class PlacementClient:
+class ReportClientProxy:
     """Proxy of Nova's SchedulerReportClient that applies the current request.
 
     It overrides the calls for allocation candidates and for claims, so that

@@ -25,7 +25,7 @@ from nova_preempt.handover import handover
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import preemption_quotas
-from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import release_waiter
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 from nova_preempt.scheduler import scheduling_pass
@@ -51,7 +51,8 @@ class RetryLoop:
     :param preemption: a scheduler_context.SchedulerContext
     :param observers: called with a dict after each request, see
         make_report()
-    :ivar corrector: an allocation_project.Corrector, once it has started
+    :ivar corrector: an allocation_project.ProjectCorrector, once it has
+        started
     """
 
     def __init__(self, preemption, observers=()):
@@ -64,14 +65,14 @@ class RetryLoop:
         self._wake_on_demand = wake_on_demand.WakeOnDemand(
             CONF, preemption, rpc.EngineClient(rpc.get_transport(CONF)))
         preemption_quotas.check(CONF.preemption_quota)
-        self._quotas = preemption_quotas.Quotas(
+        self._quotas = preemption_quotas.QuotaEnforcer(
             CONF.preemption_quota, preemption_quotas.ProjectServerReader(
                 preemption.clients.get_cells,
                 functools.partial(preemptible_hints.get,
                                   preemption.process.db),
                 preemption.known.servers.last_seen),
             quota_claims.QuotaClaims(preemption.process.db), self._over_quota)
-        self.corrector = allocation_project.Corrector(
+        self.corrector = allocation_project.ProjectCorrector(
             CONF.preemption_quota.allocation_project_id,
             preemption.clients.placement, preemption.known.servers)
 
@@ -147,7 +148,7 @@ class RetryLoop:
                 with cycle:
                     selections = select(
                         dataclasses.replace(asked, cycle=cycle))
-            except releasing_capacity.CapacityReleasing as exc:
+            except release_waiter.CapacityReleasing as exc:
                 asked.deadline.waited |= exc.decision_uuids
                 self._preemption.releasing.wait(exc, asked.deadline)
                 asked = again

@@ -8,7 +8,7 @@ from oslo_log import log as logging
 
 from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.handover import service_context
-from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import release_waiter
 from nova_preempt.scheduler import request_deadline
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 LONGEST_S = 10
 
 
-class SelectionLock:
+class VictimSelectionLock:
     """Lock that lets one thread at a time select victims.
 
     It only avoids conflicts: Placement and the database keep a server from
@@ -84,9 +84,9 @@ class SchedulerContext(service_context.ServiceContext):
         self._slots = threading.Semaphore(_get_places(conf))
         super().__init__(conf, host, get_client, lambda: host_manager.cells,
                          clock, self.notice_limit_s)
-        self.selection_lock = SelectionLock()
+        self.selection_lock = VictimSelectionLock()
         self.memo = cost_bound_cache.CostBoundCache()
-        self.releasing = releasing_capacity.ReleaseWaiter(
+        self.releasing = release_waiter.ReleaseWaiter(
             self.process.decisions, self.process.options)
 
     @property

@@ -29,7 +29,7 @@ from nova_preempt.core import client_allowance
 from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import decision_records
-from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import nova_cloud_port
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import scheduling_pass
 
@@ -172,7 +172,7 @@ class QueryEndpoint:
     @messaging.expected_exceptions(exceptions.PreemptError)
     def explain(self, context, flavor, project_id, user_id,
                 availability_zone=None, host=None, is_bounded=True):
-        """See nova_preempt.rpc.SchedulerClient."""
+        """See nova_preempt.rpc.SchedulerPreviewClient."""
         with self._limits.query(project_id, is_bounded):
             return self._explain(context, flavor, project_id, user_id,
                                  availability_zone, host)
@@ -234,7 +234,7 @@ class QueryEndpoint:
     @messaging.expected_exceptions(exceptions.PreemptError)
     def placement_chances(self, context, flavors, project_id,
                           availability_zone=None, is_bounded=True):
-        """See nova_preempt.rpc.SchedulerClient.
+        """See nova_preempt.rpc.SchedulerPreviewClient.
 
         Counts by what Placement has: traits and aggregates are respected,
         Nova's other filters are not asked.
@@ -284,7 +284,7 @@ class QueryEndpoint:
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
         wanted = request_specs.groups(resources)
-        cloud = nova_cloud.NovaCloud(
+        cloud = nova_cloud_port.NovaCloudPort(
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline(waits=False)),
             resources, wanted)

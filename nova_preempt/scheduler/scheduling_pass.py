@@ -25,7 +25,7 @@ from nova_preempt.handover import allocation_claim
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler import host_trees
-from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import nova_cloud_port
 from nova_preempt.scheduler import request_deadline
 
 CONF = nova.conf.CONF
@@ -56,7 +56,7 @@ class SchedulingPass:
 
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
-    :ivar cloud: what the core asks, a nova_cloud.NovaCloud
+    :ivar cloud: what the core asks, a nova_cloud_port.NovaCloudPort
     :ivar decision: the core's Cycle, None until Placement has been asked, as
         the cloud is
     :ivar made: its ClaimsMade
@@ -157,7 +157,7 @@ class SchedulingPass:
         self.resources = resources.merged_resources()
         preemption = self.preemption
         wanted = self._wanted(resources)
-        self.cloud = nova_cloud.NovaCloud(
+        self.cloud = nova_cloud_port.NovaCloudPort(
             preemption, self.asked, resources, wanted,
             self._began if len(room) < CONF.scheduler.max_placement_results
             else None, self._begin_choosing)

@@ -8,7 +8,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
 from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
@@ -39,7 +39,8 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
                 'count': sum(hosts.values())}
         boot.update((name, values.pop(name)) for name in boot
                     if name in values)
-        boot_host_choices.keep_choice(self.db, SECRET, boot_secret.ChosenHosts(
+        boot_host_choices.keep_choice(self.db, SECRET,
+                                      boot_host_choice.ChosenHosts(
             request_uuid='r' * 36, number=1, hosts=hosts,
             expires_at=self.at() + datetime.timedelta(seconds=180),
             **boot, **values))
@@ -55,7 +56,7 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
             'name': 'x', 'imageRef': embedded_cloud.IMAGE, 'networks': 'none',
             'flavorRef': flavor or self.small, 'min_count': count,
             'max_count': count, 'tags': [f'test:{len(self.servers())}']},
-            'os:scheduler_hints': {boot_secret.HINT: hint, **hints}}
+            'os:scheduler_hints': {boot_host_choice.HINT: hint, **hints}}
         before = {server['id'] for server in self.servers()}
         reply = (user or self.user()).create(body, '2.90')
         self.assertEqual(202, reply.status, reply.text)

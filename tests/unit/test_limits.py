@@ -61,7 +61,7 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.core.backlog.batch_plans.BatchPlans': 11,
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
     'nova_preempt.handover.victim_evictor.VictimEvictor': 11,
-    'nova_preempt.power.figure_cache.FigureCache': 13,
+    'nova_preempt.power.efficiency_cache.EfficiencyCache': 13,
     'nova_preempt.power.power_switching.PowerSwitcher': 11,
     'nova_preempt.reservation.host_inventory.HostInventory': 18,
     'nova_preempt.reservation.host_occupancy.HostOccupancy': 14,

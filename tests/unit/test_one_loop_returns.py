@@ -36,18 +36,18 @@ from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.notice_period import NoticeRule
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
-from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
+from nova_preempt.engine import server_expiry
 from nova_preempt.engine import victim_unshelving
 from nova_preempt.handover import victim_allocations
 from nova_preempt.simulator import simulation_settings
 from tests import tables
 from tests.unit.db import test_decisions
-from tests.unit.engine import test_expiry
+from tests.unit.engine import test_server_expiry
 from tests.unit.simulator import small
 from tests.unit.simulator import test_simulated_classes
 
-START = test_expiry.NOW.replace(tzinfo=None)
+START = test_server_expiry.NOW.replace(tzinfo=None)
 INTERVAL_S = 10
 UNSHELVE_S = 20
 
@@ -208,8 +208,8 @@ class TestMaximumRunTime(OneLoop, unittest.TestCase):
         world = Engine(self)
         world.process.options.maximum_runtime_s = 300
         ended = set()
-        there = [test_expiry.server(
-            uuid, launched_at=test_expiry.NOW + datetime.timedelta(
+        there = [test_server_expiry.server(
+            uuid, launched_at=test_server_expiry.NOW + datetime.timedelta(
                 seconds=10), maximum_runtime_s=limit_s)
             for uuid, limit_s in self.LIMITS.items()]
 
@@ -219,7 +219,7 @@ class TestMaximumRunTime(OneLoop, unittest.TestCase):
             ended.add(server.uuid)
             world.begin(server, *args, **values)
 
-        loop = expiry.Expiry(
+        loop = server_expiry.ServerExpiry(
             world.process, mock.Mock(**{'servers.return_value': there}),
             world.clients, mock.Mock(begin=begin))
         return world.run(loop.end_old_servers, 500)
@@ -256,8 +256,8 @@ class TestRetention(OneLoop, unittest.TestCase):
         world.shown['a'] = observed_server.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
             locked_reason=victim_allocations.LOCKED)
-        there = {'a': test_expiry.server('a', vm_state='stopped')}
-        loop = expiry.Expiry(
+        there = {'a': test_server_expiry.server('a', vm_state='stopped')}
+        loop = server_expiry.ServerExpiry(
             world.process, mock.Mock(get=there.get), world.clients, None)
         return world.run(
             loop.delete_stopped, 1000,
@@ -290,7 +290,7 @@ class TestHeadroom(OneLoop, unittest.TestCase):
                     uuid: {'VCPU': vcpus}
                     for uuid, vcpus in world.sizes.items()})})]
         known.servers.servers.return_value = [
-            test_expiry.server(uuid) for uuid in 'pq']
+            test_server_expiry.server(uuid) for uuid in 'pq']
         known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 0)
         known.budgets.read.return_value = None
@@ -438,7 +438,7 @@ class ClassCloud:
             is_recent=True, claimants=self.claimants,
             current=lambda: self.claimants))
         known.servers.by_node.side_effect = lambda: {
-            host: {uuid: test_expiry.server(uuid, node=host)}
+            host: {uuid: test_server_expiry.server(uuid, node=host)}
             for host, uuid in self._on.items()}
         known.providers.look.side_effect = lambda params, age_s: [
             (types.SimpleNamespace(uuid=host, name=host), model.Provider(

@@ -20,7 +20,7 @@ class TestClients(base.AnsweringTestCase):
         super().setUp()
         self.context = nova_context.RequestContext(
             'u', 'p', is_admin=False, roles=['member'], overwrite=False)
-        self.scheduler_client = rpc.SchedulerClient(self.transport, 5)
+        self.scheduler_client = rpc.SchedulerPreviewClient(self.transport, 5)
         self.engine_client = rpc.EngineClient(self.transport, 5)
 
     def test_explain(self):

@@ -82,7 +82,8 @@ class _Pass:
         # The choice for a request depends on earlier starts in this pass.
         self._cloud = cloud = dataclasses.replace(
             cloud,
-            ladders=ladder_choice.LadderChoice(cloud.rooms, requests, lead_s))
+            ladders=ladder_choice.LadderFlavorChooser(cloud.rooms, requests,
+                                                      lead_s))
         self._now = now
         self._options = options
         self._starts: list[PlannedBoot] = []

@@ -2,7 +2,7 @@
 """Chooses the flavor of a ladder that a request gets.
 
 The number of cores follows from what is idle and from who else waits (see
-``core/classes/core_allocation.py``); a ladder has a flavor for each number, or
+``core/classes/request_size.py``); a ladder has a flavor for each number, or
 for some of them.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog.host_capacity import HostCapacity
-from nova_preempt.core.classes import core_allocation
+from nova_preempt.core.classes import request_size
 from nova_preempt.core.model import Resources
 
 #: Required traits of flavors for hosts of a category.
 TRAITS = {
     category: f"CUSTOM_REPUTATION_{category.name}"
-    for category in core_allocation.HostReputation
+    for category in request_size.HostReputation
 }
 
 #: The required and forbidden traits of hosts of a category.
@@ -37,8 +37,8 @@ def rungs(
     found = list(flavors)
     known = set(TRAITS.values())
     if any(known.intersection(item.required) for item in found):
-        service = core_allocation.ServiceLevel(priorities.reputation)
-        trait = TRAITS[core_allocation.CATEGORIES[service]]
+        service = request_size.ServiceLevel(priorities.reputation)
+        trait = TRAITS[request_size.CATEGORIES[service]]
         found = [item for item in found if trait in item.required]
     return tuple(
         sorted(found, key=lambda item: (-_cores(item.resources), item.name)))
@@ -46,11 +46,11 @@ def rungs(
 
 def copies(priorities: backlog_model.SlaPriorities) -> int:
     """Return the number of servers of a request."""
-    return core_allocation.COPIES[
-        core_allocation.ServiceLevel(priorities.redundancy)]
+    return request_size.COPIES[
+        request_size.ServiceLevel(priorities.redundancy)]
 
 
-class LadderChoice:
+class LadderFlavorChooser:
     """Chooses the flavor of each ladder; starts count from then on.
 
     :param rooms: the capacity of all hosts
@@ -64,7 +64,7 @@ class LadderChoice:
         self._rooms = rooms
         self._lead_s = lead_s
         smallest = min((_cores(room.capacity) for room in rooms), default=0)
-        self._limits = core_allocation.bounds(max(1, smallest))
+        self._limits = request_size.bounds(max(1, smallest))
         self._idle: dict[_Category, int] = {}
         self._of_all: dict[_Category, int] = {}
         for request in waiting:
@@ -83,11 +83,11 @@ class LadderChoice:
         """
         if not request.ladder:
             return request.alternatives
-        cores = core_allocation.cores(
+        cores = request_size.cores(
             _priorities(request).cores, self._of_all[_category(request)],
             self._idle_cores(request), self._limits, )
         of = {item.name: item for item in request.alternatives}
-        name = core_allocation.rung(
+        name = request_size.rung(
             {name: _cores(item.resources) for name, item in of.items()}, cores
         )
         return () if name is None else (of[name],)

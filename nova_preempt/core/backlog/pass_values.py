@@ -14,7 +14,7 @@ from nova_preempt.core.backlog.expected_departures import DEFAULT_DEPARTURES
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
-from nova_preempt.core.backlog.ladder_choice import LadderChoice
+from nova_preempt.core.backlog.ladder_choice import LadderFlavorChooser
 from nova_preempt.core.backlog.reservation_rules import ReservationRules
 from nova_preempt.core.backlog.wait_estimate import Pace
 from nova_preempt.core.backlog.wait_estimate import seconds_until
@@ -78,7 +78,7 @@ class Cloud:
     chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
         default_factory=dict)
     quotas: Mapping[tuple[str, str], Mapping[str, int]] | None = None
-    ladders: LadderChoice | None = None
+    ladders: LadderFlavorChooser | None = None
     is_over: Callable[[], bool] = lambda: False
 
     def group(self,

@@ -7,7 +7,7 @@ from nova.scheduler import weights
 
 import nova_preempt.conf
 from nova_preempt.core.energy import efficiency_ranking
-from nova_preempt.power import figure_cache
+from nova_preempt.power import efficiency_cache
 from nova_preempt.scheduler import weights as ours
 
 CONF = nova.conf.CONF
@@ -24,7 +24,7 @@ class KWRankingWeigher(weights.BaseHostWeigher):
 
     def __init__(self):
         super().__init__()
-        self.figures = figure_cache.of(CONF)
+        self.figures = efficiency_cache.of(CONF)
 
     def start(self):
         """Begin to read figures. Else the first decision does, without."""

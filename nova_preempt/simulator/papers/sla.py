@@ -9,7 +9,7 @@ each three seconds, or as in traces of Google and Prezi.
 It is no trace for nova_preempt.simulator.simulation: a container has no size
 of its own; it gets a share of the cores that are idle as it is chosen, on one
 host for each of its copies, and runs for as much longer as it has fewer cores.
-How many cores it gets is core.classes.core_allocation, as the backlog has it.
+How many cores it gets is core.classes.request_size, as the backlog has it.
 """
 
 from collections.abc import (
@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 from nova_preempt.core.backlog.backlog_model import SlaPriorities
 from nova_preempt.core.backlog.promethee_order import RESPECTS
-from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.classes import promethee
-from nova_preempt.core.classes.core_allocation import HostReputation
-from nova_preempt.core.classes.core_allocation import ServiceLevel
+from nova_preempt.core.classes import request_size
+from nova_preempt.core.classes.request_size import HostReputation
+from nova_preempt.core.classes.request_size import ServiceLevel
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
@@ -95,7 +95,7 @@ class Request(NamedTuple):
     def category(self) -> HostReputation:
         """The category of the hosts that it may go to."""
         level = ServiceLevel(self.priorities.reputation)
-        return core_allocation.CATEGORIES[level]
+        return request_size.CATEGORIES[level]
 
 
 class Host(NamedTuple):
@@ -209,11 +209,11 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
     4. Its copies go to the hosts where they leave the least.
 
     :param beside: how many copies there are beside those of
-        core.classes.core_allocation
+        core.classes.request_size
     """
     if not queue or not hosts:
         return None
-    limits = core_allocation.bounds(min(host.cores for host in hosts))
+    limits = request_size.bounds(min(host.cores for host in hosts))
     of_all = dict.fromkeys(HostReputation, 0)
     for request in queue:
         of_all[request.category] += request.priorities.cores
@@ -223,10 +223,10 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
             for uuid, submitted_us, levels in queue), _CRITERIA):
         request = by_uuid[each.uuid]
         there = [host for host in hosts if host.category is request.category]
-        wanted = core_allocation.cores(
+        wanted = request_size.cores(
             request.priorities.cores, of_all[request.category],
             sum(host.idle_cores for host in there), limits)
-        copies = core_allocation.COPIES[
+        copies = request_size.COPIES[
             ServiceLevel(request.priorities.redundancy)] + beside
         if chosen := best_fit(there, wanted, copies):
             return Start(request.uuid, wanted, chosen)

@@ -7,7 +7,7 @@ from unittest import mock
 
 from nova_preempt.backlog import backlog_loop
 from nova_preempt.backlog import cloud_observer
-from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_quota_reader
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
@@ -58,7 +58,7 @@ class PassesTestCase(unittest.TestCase):
                 departures=lambda: expected_departures.DEFAULT_DEPARTURES),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
-            None, user_quotas.UserQuotas(
+            None, user_quota_reader.UserQuotaReader(
                 types.SimpleNamespace(limits=self.answer),
                 lambda: self.clock.now),
             monotonic=self.clock)

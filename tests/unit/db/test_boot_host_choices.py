@@ -9,7 +9,7 @@ import unittest
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import backlog_models
 from nova_preempt.db import boot_host_choices
@@ -19,7 +19,7 @@ NOW = test_backlog_store.NOW
 
 
 def choice(**values):
-    return boot_secret.ChosenHosts(**{
+    return boot_host_choice.ChosenHosts(**{
         'request_uuid': 'r1', 'number': 1,
         'project_id': 'p', 'user_id': 'u', 'flavor_id': 'f', 'count': 3,
         'hosts': {'h1': 2, 'h2': 1},

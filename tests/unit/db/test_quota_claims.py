@@ -176,8 +176,8 @@ class Scheduler:
             conf.set_override(name, value, quota_conf.GROUP)
         self.close = database.engine.dispose
         self._nova = nova
-        self._quotas = preemption_quotas.Quotas(conf.preemption_quota, nova,
-                                                quota_claims.QuotaClaims(database))
+        self._quotas = preemption_quotas.QuotaEnforcer(
+            conf.preemption_quota, nova, quota_claims.QuotaClaims(database))
 
     def admitted(self, uuid, vcpus=1):
         spec_obj = types.SimpleNamespace(

@@ -11,7 +11,7 @@ from nova_preempt.core import model
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.engine import headroom_task
 from nova_preempt.engine import standalone_evictions
-from tests.unit.engine import test_expiry
+from tests.unit.engine import test_server_expiry
 
 
 class TestWhoEndsAlready(unittest.TestCase):
@@ -25,7 +25,7 @@ class TestWhoEndsAlready(unittest.TestCase):
             the last one holds from then on
         """
         held = {uuid: {'VCPU': 1} for uuid in there}
-        process = mock.Mock(clock=lambda: test_expiry.NOW)
+        process = mock.Mock(clock=lambda: test_server_expiry.NOW)
         process.pauses.why.return_value = ''
         is_open = list(open_when_read)
 
@@ -42,7 +42,7 @@ class TestWhoEndsAlready(unittest.TestCase):
             {'h': model.Provider('uuid', 1, {'VCPU': model.Inventory(2)},
             held)})]
         known.servers.servers.return_value = [
-            test_expiry.server(uuid) for uuid in 'ab']
+            test_server_expiry.server(uuid) for uuid in 'ab']
         known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 0)
         known.budgets.read.return_value = None

@@ -10,7 +10,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.engine import repairs
 from nova_preempt.engine import standalone_evictions
 from nova_preempt.handover import allocation_audit
-from tests.unit.engine import test_expiry
+from tests.unit.engine import test_server_expiry
 
 
 class TestWhoseSpaceWasTaken(unittest.TestCase):
@@ -18,7 +18,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
     def repair(self, inventories=('VCPU',), code=placement_api.NO_ROOM,
                stopped=(), **values):
         """(whether it was put right, the uuids of those that end)."""
-        server = test_expiry.server('a', **values)
+        server = test_server_expiry.server('a', **values)
         ends = standalone_evictions.Evictions(
             mock.Mock(options=types.SimpleNamespace(
                 actions=['delete'], honored_locks='admin',
@@ -146,12 +146,12 @@ class TestGoneMeanwhile(unittest.TestCase):
         return {'VCPU': 1}, 'node', {}
 
     def test_nova_has_no_such_server_any_more(self):
-        known = {uuid: test_expiry.server(uuid) for uuid in 'ab'}
+        known = {uuid: test_server_expiry.server(uuid) for uuid in 'ab'}
         self.assertEqual(['b'], self.clean(known, self.expected))
 
     def test_the_cache_has_no_such_server_any_more(self):
         self.assertEqual(['b'], self.clean(
-            {'b': test_expiry.server('b')}, self.expected))
+            {'b': test_server_expiry.server('b')}, self.expected))
 
 
 if __name__ == '__main__':

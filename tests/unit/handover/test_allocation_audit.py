@@ -20,7 +20,7 @@ from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.engine import repairs
 from nova_preempt.handover import allocation_audit
-from tests.unit.engine import test_expiry
+from tests.unit.engine import test_server_expiry
 
 NOW = datetime.datetime(2030, 1, 1)
 
@@ -40,7 +40,7 @@ class TestWithoutAllocation(unittest.TestCase):
                 ('d', types.SimpleNamespace(server_uuid=uuid))
                 for uuid in stopped]})
         view = mock.Mock(**{'servers.return_value': [
-            test_expiry.server('a', **values)]})
+            test_server_expiry.server('a', **values)]})
         return [problem.kind for problem in allocation_audit.Audit(
             listed, view, known, dict, 60).look()]
 
@@ -194,7 +194,7 @@ class TestExpected(unittest.TestCase):
     def expected(self):
         return instances.expected_allocation(
             types.SimpleNamespace(uuid='c', identity='c'),
-            test_expiry.server('a'))
+            test_server_expiry.server('a'))
 
     def test_expected_allocation_of_a_server_on_its_host(self):
         self.assertEqual(({'VCPU': 1}, 'p', {}), self.expected())
@@ -214,8 +214,8 @@ class TestExpected(unittest.TestCase):
         clients.placement.get_provider_state.return_value = model.Provider(
             'p', 1, {'VCPU': model.Inventory(1)}, {})
         made = repairs.AllocationRepair(clients, mock.Mock(
-            **{'get.return_value': test_expiry.server('a')}), mock.Mock(),
-            mock.Mock(), None)
+            **{'get.return_value': test_server_expiry.server('a')}),
+                                        mock.Mock(), mock.Mock(), None)
         self.assertTrue(made._allocate('a'))
         clients.placement.post_allocations.assert_called_once()
         self.instance.node = 'other'

@@ -11,14 +11,14 @@ from nova_preempt import pause_reader
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import change_log
+from nova_preempt.db import calendar_log
 from nova_preempt.db import energy_store
 from nova_preempt.db import pauses as db_pauses
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import sleeping_host_claims
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import energy_loop
-from nova_preempt.power import energy_policy
+from nova_preempt.power import energy_options
 from tests.unit.power import world
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -48,7 +48,7 @@ class ControlTestCase(world.WorldTestCase):
         end = self.world.naive() + datetime.timedelta(seconds=end_s)
         uuid = f'{hosts[0]} {start}'
         with self.db.writer() as session:
-            change_log.raise_generation(session, reservations=(uuid,))
+            calendar_log.raise_generation(session, reservations=(uuid,))
             rows.insert(session, reservation_model.Reservation(
                 uuid=uuid, project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
@@ -504,7 +504,7 @@ class TestForecast(world.WorldTestCase):
         for name, hosts in (('max_window', 2), ('seasonal', 7)):
             self.set(forecast=name)
             self.start(world.World('a'),
-                       by_history=energy_policy.load_forecast(
+                       by_history=energy_options.load_forecast(
                            self.conf.energy))
             self.tick(0)
             self.assertEqual(hosts, REGISTRY.get_sample_value(
@@ -514,4 +514,4 @@ class TestForecast(world.WorldTestCase):
         self.set(forecast='fortune')
         self.assertRaisesRegex(
             Exception, 'ewma, max_window, seasonal',
-            energy_policy.load_forecast, self.conf.energy)
+            energy_options.load_forecast, self.conf.energy)

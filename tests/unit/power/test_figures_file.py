@@ -7,7 +7,7 @@ import fixtures
 import testtools
 
 from nova_preempt.core.energy import efficiency_ranking
-from nova_preempt.power import figure_cache
+from nova_preempt.power import efficiency_cache
 from nova_preempt.power import power_errors
 
 
@@ -20,7 +20,7 @@ class TestFigures(testtools.TestCase):
 
     def load(self, text):
         self.path.write_text(text)
-        return figure_cache.load_file(str(self.path))
+        return efficiency_cache.load_file(str(self.path))
 
     def assert_wrong(self, expected, text):
         exc = self.assertRaises(power_errors.HostsFileError, self.load, text)
@@ -80,5 +80,5 @@ class TestFigures(testtools.TestCase):
 
     def test_without_a_file(self):
         exc = self.assertRaises(power_errors.HostsFileError,
-                                figure_cache.load_file, str(self.path))
+                                efficiency_cache.load_file, str(self.path))
         self.assertIn(str(self.path), str(exc))

@@ -11,7 +11,7 @@ from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.energy import power_steps
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import energy_loop
-from nova_preempt.power import energy_policy
+from nova_preempt.power import energy_options
 from nova_preempt.power import power_errors
 from nova_preempt.power import power_switching
 from tests import tables
@@ -204,7 +204,7 @@ class WorldTestCase(base.PowerTestCase):
         self.world = world
         self.forecast = forecast
         get_options = functools.partial(
-            energy_policy.get_options, self.conf[conf_energy.GROUP],
+            energy_options.get_options, self.conf[conf_energy.GROUP],
             by_history or (
                 lambda _, now_s, step_s: self.forecast(now_s)), 10)
         self.switcher = power_switching.PowerSwitcher(

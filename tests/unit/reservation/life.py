@@ -21,14 +21,14 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservation_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import drain_executor
-from nova_preempt.reservation import healing
+from nova_preempt.reservation import host_replacer
 from nova_preempt.reservation import lease_event_loop
 from nova_preempt.reservation import leftover_servers
-from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
 from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import server_migrator
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -352,9 +352,9 @@ class ChoresTestCase(LifeTestCase):
             hosts=cloud.hosts_now, occupancy=cloud,
             occupants=cloud.occupants, is_vacant=cloud.is_vacant)
         self.lease_events = self.make_lease_events()
-        moves = migration.Migration(
+        moves = server_migrator.ServerMigrator(
             cloud, cloud, reservation_moves.Moves(self.database), self.clock)
-        repairs = healing.Healing(
+        repairs = host_replacer.HostReplacer(
             self.reservations, hosts, self.events, self.options,
             reservation_schedule.load_ranking(self.options.ranking),
             self.clock, lambda: self.blind)

@@ -47,7 +47,7 @@ class TestCorrector(unittest.TestCase):
         self.corrector = self.make('other')
 
     def make(self, project_id):
-        return allocation_project.Corrector(
+        return allocation_project.ProjectCorrector(
             project_id, self.placement, self.view, lambda: self.now)
 
     def run_it(self):

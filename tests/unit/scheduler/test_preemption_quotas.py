@@ -77,9 +77,10 @@ class QuotasTestCase(unittest.TestCase):
     def make(self, driver='options', **values):
         for name, value in {'driver': driver, **values}.items():
             self.conf.set_override(name, value, quota_conf.GROUP)
-        return preemption_quotas.Quotas(self.conf.preemption_quota,
-                                        self.servers, self.claims,
-                                        lambda *args: self.notes.append(args))
+        return preemption_quotas.QuotaEnforcer(self.conf.preemption_quota,
+                                               self.servers, self.claims,
+                                               lambda *args: self.notes.append(
+                                                   args))
 
     def ask(self, quota, *uuids, preemptible=True, vcpus=1, memory_mb=1024,
             error=None):
@@ -103,8 +104,8 @@ class QuotasTestCase(unittest.TestCase):
 class TestOptions(QuotasTestCase):
 
     def test_by_default_nothing_is_read(self):
-        quota = preemption_quotas.Quotas(self.conf.preemption_quota, None,
-                                         None)
+        quota = preemption_quotas.QuotaEnforcer(self.conf.preemption_quota,
+                                                None, None)
         self.ask(quota, 'a', vcpus=1000)
         self.ask(quota, 'a', preemptible=False)
 

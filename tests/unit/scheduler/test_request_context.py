@@ -8,7 +8,7 @@ from unittest import mock
 from nova.objects import request_spec
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler.request_context import RequestContext
@@ -54,7 +54,7 @@ class TestChosenHosts(unittest.TestCase):
     def test_not_where_a_server_goes_later(self):
         """It keeps the hints that it was made with."""
         spec = request_spec.RequestSpec(
-            scheduler_hints={boot_secret.HINT: ['secret']})
+            scheduler_hints={boot_host_choice.HINT: ['secret']})
         for operation in ('resize', 'cold_migrate', 'live_migrate',
                           'unshelve', 'evacuate'):
             self.assertIsNone(engine_chosen_hosts.find(None, RequestContext(
@@ -74,7 +74,7 @@ class TestPlacementClient(unittest.TestCase):
         self.real = mock.Mock()
         self.real.claim_resources.return_value = 'claimed'
         self.real.get_allocation_candidates.return_value = 'offered'
-        self.client = request_context.PlacementClient(self.real)
+        self.client = request_context.ReportClientProxy(self.real)
 
     def claim(self):
         return self.client.claim_resources(

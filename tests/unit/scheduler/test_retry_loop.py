@@ -13,7 +13,7 @@ from nova_preempt.core import poll_timing
 from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import handover
-from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import release_waiter
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 from nova_preempt.scheduler import retry_loop
@@ -103,8 +103,8 @@ class TestTrials(RetryLoopTestCase):
         self.assertEqual([0], self.passes)
 
     def test_waits_with_the_time_of_the_request(self):
-        coming = releasing_capacity.CapacityReleasing(mock.Mock(joins=('d',)),
-                                                      {})
+        coming = release_waiter.CapacityReleasing(mock.Mock(joins=('d',)),
+                                                  {})
         self.assertEqual('there', self.place(coming, 'there'))
         self.preemption.releasing.wait.assert_called_once_with(
             coming, self.deadline)

@@ -12,7 +12,7 @@ class TestSelectionLock(unittest.TestCase):
         self.now = 0.0
         self.waited = []
         self.meanwhile = []
-        self.lock = scheduler_context.SelectionLock(
+        self.lock = scheduler_context.VictimSelectionLock(
             10, lambda: self.now, self.wait)
 
     def wait(self, condition, seconds):

@@ -32,8 +32,8 @@ class TestAges(unittest.TestCase):
                                            'protected_servers',
                                            return_value=frozenset())), (
                                        mock.patch.object(
-                                           scheduling_pass.nova_cloud,
-                                           'NovaCloud')):
+                                           scheduling_pass.nova_cloud_port,
+                                           'NovaCloudPort')):
             made.preemption.handover.stuck.return_value = frozenset()
             made._begin(mock.Mock(), {})
         ages = core.call_args.kwargs

@@ -48,7 +48,7 @@ class TestLadders(unittest.TestCase):
         few = RUNGS[0], RUNGS[4]                          # 1 and 5
         for cores, expected in ((3, '5'), (2, '5'), (1, '1')):
             one = request('a', cores, few)
-            self.assertEqual(expected, ladder_choice.LadderChoice(
+            self.assertEqual(expected, ladder_choice.LadderFlavorChooser(
                 rooms, [one]).alternatives(one)[0].name)
 
     def test_all_have_too_many(self):
@@ -58,7 +58,7 @@ class TestLadders(unittest.TestCase):
 
     def test_without_priorities_it_is_best_effort(self):
         one = request('a', 1, priorities=None)
-        self.assertEqual('3', ladder_choice.LadderChoice(
+        self.assertEqual('3', ladder_choice.LadderFlavorChooser(
             [high('1', 9, capacity=9)], [one]).alternatives(one)[0].name)
 
     def test_copies_on_distinct_hosts_or_none(self):
@@ -73,7 +73,7 @@ class TestLadders(unittest.TestCase):
 
     def test_a_request_without_ladder_keeps_its_flavors(self):
         one = base.request('a', vcpus(2), vcpus(1))
-        self.assertEqual(one.alternatives, ladder_choice.LadderChoice(
+        self.assertEqual(one.alternatives, ladder_choice.LadderFlavorChooser(
             [], [one]).alternatives(one))
 
     def test_no_hosts(self):

@@ -106,7 +106,7 @@ class TestReservedHosts(unittest.TestCase):
         rooms = [host('A', 8), host('B', 2)]
         for lease_s, expected in ((1000, '5'), (0, '3')):
             of = known(support.lease('r1', lease_s, 2000, 'A'))
-            found = ladder_choice.LadderChoice(
+            found = ladder_choice.LadderFlavorChooser(
                 [dataclasses.replace(item, free_s=of.free_s(item.host))
                  for item in rooms], [request], of.lead_s)
             self.assertEqual([expected], [

@@ -9,7 +9,7 @@ import types
 import unittest
 
 from nova_preempt.core import capacity
-from nova_preempt.core.classes.core_allocation import ServiceLevel
+from nova_preempt.core.classes.request_size import ServiceLevel
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched

@@ -12,8 +12,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.backlog.backlog_model import SlaPriorities
-from nova_preempt.core.classes.core_allocation import HostReputation
-from nova_preempt.core.classes.core_allocation import ServiceLevel
+from nova_preempt.core.classes.request_size import HostReputation
+from nova_preempt.core.classes.request_size import ServiceLevel
 from nova_preempt.simulator.papers import sla
 from tests.unit.core.support import LAW
 

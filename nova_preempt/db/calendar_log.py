@@ -32,7 +32,7 @@ class Mark:
 
 
 @dataclasses.dataclass(frozen=True)
-class Changes:
+class CalendarChanges:
     """Changes since a Mark.
 
     :ivar mark: the Mark after these changes
@@ -114,5 +114,5 @@ def get_since(session, mark, generation=None):
     for row in rows[1:]:
         reservations.update(row.reservations)
         hosts.update(row.hosts)
-    return Changes(Mark(last, rows[-1].stamp), frozenset(reservations),
-                   frozenset(hosts))
+    return CalendarChanges(Mark(last, rows[-1].stamp), frozenset(reservations),
+                           frozenset(hosts))

@@ -21,7 +21,7 @@ _PUBLIC = {
     reservation_controller.Loss.ASLEEP: 'a host could not be powered on'}
 
 
-class Healing:
+class HostReplacer:
     """Replaces lost hosts of reservations, and adds missing ones.
 
     :param reservations: a nova_preempt.db.reservations.Reservations

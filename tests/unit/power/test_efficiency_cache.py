@@ -16,7 +16,7 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.db import energy_store
-from nova_preempt.power import figure_cache
+from nova_preempt.power import efficiency_cache
 from tests import tables
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -56,7 +56,7 @@ class TestRefresh(TableTestCase):
 
     def setUp(self):
         super().setUp()
-        self.table = figure_cache.of(self.conf)
+        self.table = efficiency_cache.of(self.conf)
 
     def test_no_figures(self):
         self.assertEqual({}, self.table.all())
@@ -100,7 +100,7 @@ class TestRefresh(TableTestCase):
                       for host, value in watts.items()])
 
     def test_readings(self):
-        self.table = figure_cache.FigureCache(
+        self.table = efficiency_cache.EfficiencyCache(
             self.conf.energy, lambda: self.db, lambda: NOW)
         self.read(10, a=250.0, b=0.0, c=float('inf'))
         self.read(400, d=300.0)
@@ -153,7 +153,8 @@ class TestRefresh(TableTestCase):
 
     def test_unexpected_errors_do_not_end_the_refresh(self):
         self.write('a: {flops: 8, watts: 2}')
-        broken = figure_cache.FigureCache(self.conf.energy, lambda: 1 / 0)
+        broken = efficiency_cache.EfficiencyCache(self.conf.energy,
+                                                  lambda: 1 / 0)
         broken.refresh()
         self.assertEqual(4.0, broken.efficiencies().get('a'))
         self.assertIn('ZeroDivisionError', self.log.output)
@@ -169,8 +170,8 @@ class TestThread(TableTestCase):
 
     def test_reads_in_the_background(self):
         self.useFixture(fixtures.MockPatchObject(
-            figure_cache, 'REFRESH_S', 0.1))
-        kept = figure_cache.of(self.conf)
+            efficiency_cache, 'REFRESH_S', 0.1))
+        kept = efficiency_cache.of(self.conf)
         self.addCleanup(kept.stop)
         kept.start()
         self.measure('a', 6.0, 2.0, None)
@@ -179,8 +180,9 @@ class TestThread(TableTestCase):
     def test_readers_do_not_wait_for_the_database(self):
         self.measure('a', 6.0, 2.0, None)
         release = threading.Event()
-        kept = figure_cache.FigureCache(self.conf.energy,
-                                        lambda: release.wait() and self.db)
+        kept = efficiency_cache.EfficiencyCache(self.conf.energy,
+                                                lambda: release.wait()
+                                                and self.db)
         kept.start()
         kept.start()
         self.assertIsNone(kept.efficiencies().get('a'))
@@ -191,7 +193,7 @@ class TestThread(TableTestCase):
         kept._thread.join(TIMEOUT_S)
 
     def test_one_thread(self):
-        kept = figure_cache.of(self.conf)
+        kept = efficiency_cache.of(self.conf)
         self.addCleanup(kept.stop)
         starters = [threading.Thread(target=kept.start) for _ in range(8)]
         for starter in starters:
@@ -203,7 +205,7 @@ class TestThread(TableTestCase):
         self.assertIs(first, kept._thread)
 
     def test_the_thread_ends_with_the_table(self):
-        kept = figure_cache.of(self.conf)
+        kept = efficiency_cache.of(self.conf)
         kept.start()
         thread = kept._thread
         del kept

@@ -66,7 +66,7 @@ def refusal(choice: ChosenHosts | None, asked: BootParameters,
     return ""
 
 
-class RemainingServers:
+class UnplacedServers:
     """Counts the servers that are still to be placed on each chosen host.
 
     :param hosts: {host: how many}

@@ -36,7 +36,7 @@ _SCHEMA = {
 }
 
 
-class FigureCache:
+class EfficiencyCache:
     """Figures of hosts, by node name.
 
     :param options: [energy] of the configuration
@@ -187,8 +187,8 @@ def load_file(path):
 
 
 def of(conf):
-    """Return a FigureCache for the configuration."""
-    return FigureCache(conf.energy, lambda: db.Database(conf))
+    """Return an EfficiencyCache for the configuration."""
+    return EfficiencyCache(conf.energy, lambda: db.Database(conf))
 
 
 def _run(reference, stop):

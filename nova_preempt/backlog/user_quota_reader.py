@@ -21,7 +21,7 @@ _MEAN_S = 5
 _LEAST_S = 0.1
 
 
-class UserQuotas:
+class UserQuotaReader:
     """Reads quotas in the names of users, at a bounded rate.
 
     :param acting: a nova_preempt.backlog.user_nova_clients.UserNovaClients

@@ -14,7 +14,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
-from nova_preempt.engine import expiry
+from nova_preempt.engine import server_expiry
 from nova_preempt.handover import victim_allocations
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
@@ -41,7 +41,7 @@ class TestMaximumRuntime(unittest.TestCase):
 
     def ended(self, *servers, actions=('delete', 'shelve'), ends=None):
         ends = ends or mock.Mock()
-        expiry.Expiry(
+        server_expiry.ServerExpiry(
             mock.Mock(**{'pauses.why.return_value': '',
                          'clock.return_value': NOW,
                          'options': types.SimpleNamespace(
@@ -85,7 +85,7 @@ class TestRetention(unittest.TestCase):
                                      STOPPED, STOPPED]
         self.nova.force_delete.side_effect = [nova_api.NovaError('409'), None]
         keeper = self.make('abc')
-        with self.assertLogs(expiry.__name__) as logs:
+        with self.assertLogs(server_expiry.__name__) as logs:
             keeper.delete_stopped()
         self.assertEqual(['b', 'c'], self.deleted())
         self.assertEqual(2, ''.join(logs.output).count('WARNING'))
@@ -114,7 +114,7 @@ class TestRetention(unittest.TestCase):
                             user_id='u')) for uuid in uuids]
         self.known.update((uuid, server(uuid, vm_state='stopped'))
                           for uuid in uuids)
-        return expiry.Expiry(
+        return server_expiry.ServerExpiry(
             self.process, mock.Mock(get=self.known.get),
             clients.Clients(self.nova, self.placement, None), None, leads)
 
@@ -178,7 +178,7 @@ class TestRetention(unittest.TestCase):
         self.placement.post_allocations.side_effect = placement_api.Conflict(
             'no', placement_api.NO_ROOM)
         keeper = self.make('a')
-        with self.assertLogs(expiry.__name__) as logs:
+        with self.assertLogs(server_expiry.__name__) as logs:
             for _ in range(3):
                 keeper.delete_stopped()
         self.assertEqual(1, ''.join(logs.output).count('WARNING'))
@@ -201,7 +201,7 @@ class TestRetention(unittest.TestCase):
             self.nova.get.return_value = dataclasses.replace(
                 STOPPED, locked_reason=reason)
             keeper = self.make('a')
-            with self.assertLogs(expiry.__name__) as logs:
+            with self.assertLogs(server_expiry.__name__) as logs:
                 for _ in range(3):
                     keeper.delete_stopped()
             self.assertEqual(1, ''.join(logs.output).count('WARNING'))

@@ -9,15 +9,15 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes import core_allocation
-from nova_preempt.core.classes.core_allocation import CoreBounds
-from nova_preempt.core.classes.core_allocation import ServiceLevel
+from nova_preempt.core.classes import request_size
+from nova_preempt.core.classes.request_size import CoreBounds
+from nova_preempt.core.classes.request_size import ServiceLevel
 from tests.unit.core.support import LAW
 
 
 class TestBounds(unittest.TestCase):
     def of(self, smallest: int) -> list[tuple[int, int]]:
-        found = core_allocation.bounds(smallest)
+        found = request_size.bounds(smallest)
         return [
             (found[service].least,
              found[service].most) for service in ServiceLevel
@@ -40,7 +40,7 @@ class TestBounds(unittest.TestCase):
 
     def test_a_host_without_cores(self) -> None:
         with self.assertRaisesRegex(ValueError, "smallest host has 0 cores"):
-            core_allocation.bounds(0)
+            request_size.bounds(0)
 
     @LAW
     @hypothesis.given(st.integers(3, 10**6))
@@ -59,7 +59,7 @@ class TestBounds(unittest.TestCase):
 
 class TestCores(unittest.TestCase):
     def test_a_share_is_rounded_down_and_cut_to_its_bounds(self) -> None:
-        limits = core_allocation.bounds(32)
+        limits = request_size.bounds(32)
         for priority, of_all, idle, expected in (
             (3, 6, 63, 31),
             (3, 6, 21, 22),
@@ -69,7 +69,7 @@ class TestCores(unittest.TestCase):
             (1, 10, 3, 1),
         ):
             self.assertEqual(
-                expected, core_allocation.cores(priority, of_all, idle, limits)
+                expected, request_size.cores(priority, of_all, idle, limits)
             )
 
     def test_the_largest_flavor_that_is_not_too_large(self) -> None:
@@ -77,14 +77,14 @@ class TestCores(unittest.TestCase):
         for most, expected in (
             (0, None), (1, "web.1"), (3, "web.1"), (7, "also.4"), (9, "web.8")
         ):
-            self.assertEqual(expected, core_allocation.rung(ladder, most),
+            self.assertEqual(expected, request_size.rung(ladder, most),
                              most)
 
 
 class TestCopies(unittest.TestCase):
     def test_as_many_as_the_redundancy_says(self) -> None:
         self.assertEqual([1, 2, 3], [
-            core_allocation.COPIES[each] for each in ServiceLevel])
+            request_size.COPIES[each] for each in ServiceLevel])
 
 
 if __name__ == "__main__":

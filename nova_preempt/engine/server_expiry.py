@@ -29,7 +29,7 @@ _TOLD = {
 }
 
 
-class Expiry:
+class ServerExpiry:
     """Evicts servers and deletes stopped victims whose time is over.
 
     :param process: a nova_preempt.handover.service_context.ProcessContext

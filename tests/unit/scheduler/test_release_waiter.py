@@ -14,7 +14,7 @@ from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import release_waiter
 from nova_preempt.scheduler import request_deadline
 from tests.unit.core.scheduling import world
 
@@ -36,7 +36,7 @@ class SurplusTestCase(unittest.TestCase):
         patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
         patch.start()
         self.addCleanup(patch.stop)
-        self.surplus = releasing_capacity.ReleaseWaiter(
+        self.surplus = release_waiter.ReleaseWaiter(
             types.SimpleNamespace(get_claimed_uuids=lambda: self.claimed),
             self.options, lambda: self.now, self.sleep)
         self.world = world.World()
@@ -127,7 +127,7 @@ class TestLeaving(SurplusTestCase):
     def test_a_second_request_does_not_join_the_same_space(self):
         decision = self.decision(db.Victim('v1'))
         option = self.best(decision)
-        self.assertRaises(releasing_capacity.CapacityReleasing,
+        self.assertRaises(release_waiter.CapacityReleasing,
                           self.surplus.join, option, self.resources)
         self.assertEqual((), self.best(decision).joins)
         self.assertFalse(self.surplus.join(option, self.resources),
@@ -137,7 +137,7 @@ class TestLeaving(SurplusTestCase):
 class TestWaiting(SurplusTestCase):
 
     def wait(self, whole_s):
-        with self.assertRaises(releasing_capacity.CapacityReleasing) as caught:
+        with self.assertRaises(release_waiter.CapacityReleasing) as caught:
             self.surplus.join(self.best(self.decision(db.Victim('v1'))),
                               self.resources)
         self.surplus.wait(caught.exception, request_deadline.Deadline(

@@ -55,7 +55,7 @@ class _Look:
     servers: dict
 
 
-class NovaCloud:
+class NovaCloudPort:
     """A core.scheduling.cloud_port.CloudPort, for one pass of one request.
 
     :param preemption: a scheduler_context.SchedulerContext

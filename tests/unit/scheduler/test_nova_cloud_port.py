@@ -9,7 +9,7 @@ from unittest import mock
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import nova_cloud_port
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 
@@ -23,7 +23,7 @@ class NovaCloudTestCase(unittest.TestCase):
         self.places = threading.Semaphore(4)
         mine = request_deadline.Deadline(TIMES, self.places, lambda: self.now)
         self.preemption = mock.Mock(monotonic=lambda: self.now)
-        self.cloud = nova_cloud.NovaCloud(
+        self.cloud = nova_cloud_port.NovaCloudPort(
             self.preemption, request_context.RequestContext(
                 server_uuids=('server',), deadline=mine), None, None)
 

@@ -26,7 +26,7 @@ def is_movable(resident):
             or resident.vm_state in _LIVE | _COLD)
 
 
-class Migration:
+class ServerMigrator:
     """Asks Nova to move servers; the scheduler chooses the target.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI

@@ -5,7 +5,7 @@ import types
 import unittest
 
 from nova_preempt.backlog import user_nova_clients
-from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_quota_reader
 from nova_preempt.cloud import keystone_trusts
 from tests.unit.core.backlog import base
 
@@ -18,7 +18,7 @@ class TestLimits(unittest.TestCase):
         super().setUp()
         self.now, self.asked, self.away = 0, [], {}
         self.takes_s = 0
-        self.limits = user_quotas.UserQuotas(
+        self.limits = user_quota_reader.UserQuotaReader(
             types.SimpleNamespace(limits=self.answer), lambda: self.now)
 
     def answer(self, request):
