@@ -28,7 +28,7 @@ def asked(expression):
 
 
 def program(test, name):
-    """Where it is; the test is skipped if it is not there."""
+    """Return its path; skip the test if it is not installed."""
     found = shutil.which(name)
     if found is None:
         test.skipTest(f'there is no {name} (Debian: apt-get install '

@@ -23,7 +23,7 @@ class Differs(AssertionError):
 
 @dataclasses.dataclass
 class Record:
-    """One pass.
+    """Record of a scheduling pass.
 
     :ivar arguments, keywords: of the core's Cycle, but for the cloud
     :ivar room: [(what was found to have room, what was asked for)]

@@ -21,7 +21,7 @@ WAYS = {'kill': test_faults.KILLED, 'stop': test_faults.STOPPED,
 
 
 class Absences:
-    """When services were away."""
+    """Records when services were down."""
 
     # What follows from one may take so much longer.
     AFTERWARDS_S = 20

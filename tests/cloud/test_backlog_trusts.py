@@ -110,7 +110,7 @@ class TestTrusts(unittest.TestCase):
         return keystone_trusts.marked(self.trusts.list(), user_id, mark)
 
     def test_an_orphaned_trust_is_found(self):
-        """By its expiry, among trusts of the same and of other users."""
+        """The expiry identifies it among other trusts of all users."""
         others = [self.create()]
         found = {}
         for _number in range(2):

@@ -32,7 +32,7 @@ objects.register_all()
 
 
 class World:
-    """As much of a tests.exploration.world.World as its services call."""
+    """The parts of tests.exploration.world.World that services call."""
 
     def __init__(self):
         self.loop = tasks.Loop(random.Random(0))

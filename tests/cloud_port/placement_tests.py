@@ -144,7 +144,7 @@ class PlacementTests:
     # -- several consumers -----------------------------------------------
 
     def test_allocations_move_from_one_consumer_to_another(self):
-        """On a provider that is full with them."""
+        """The provider has no other free capacity."""
         source = self.claim(self.first, vcpus=4)
         target = _consumer({self.first: {'VCPU': 4}})
         self.port.post_allocations([target, source.with_allocations({})])

@@ -19,7 +19,7 @@ EVERY = 100
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What was wrong.
+    """A failed exploration.
 
     :ivar kind: the name of the invariant, or of the error
     """
@@ -97,7 +97,7 @@ class Exploration:
             self._check()
 
     def _is_at_rest(self):
-        """Whether nothing is wrong that only time can put right."""
+        """Return whether the invariants of a world at rest hold."""
         return not invariants.breaches(self._watcher.snapshot(),
                                        is_at_rest=True)
 

@@ -88,7 +88,7 @@ class Machines:
         self.loop.crash(self._process)
 
     def is_drawn(self, chance):
-        """Whether something goes wrong, which it does not in the end."""
+        """Return whether a fault occurs; none does at the end of a run."""
         return self.rng.random() < chance and not self._faults.is_off
 
     def boot_s(self):

@@ -53,7 +53,7 @@ class Fault:
 
     @property
     def sentence(self):
-        """What was wrong."""
+        """The description of the fault."""
         return self.patch.__doc__
 
 
@@ -305,7 +305,7 @@ def minimum_runtimes_are_ignored():
 
 @fault(18, 'guests_are_allocated')
 def intents_are_left():
-    """Nobody repairs a decision whose process died as it claimed."""
+    """No process repairs a decision whose owner died while claiming."""
     def get(self):
         return [(each, age_s) for each, age_s in real(self)
                 if each.status != decisions.INTENT]

@@ -39,7 +39,7 @@ SHELVABLE = ('active', 'stopped', 'paused', 'suspended')
 
 
 class MemoryNova(nova_moves.Moves, nova_states.States):
-    """All of Nova but its scheduler.
+    """Nova without its scheduler, in memory.
 
     :param loop: a tasks.Loop
     :param process: the tasks.Process of what takes time here
@@ -82,7 +82,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
     # -- boots -----------------------------------------------------------
 
     def boot(self, *args, **kwargs):
-        """What POST /servers does; returns the Servers."""
+        """Create servers like POST /servers; return the Servers."""
         servers = self.request(*args, **kwargs)
         self.build(servers)
         return servers
@@ -188,7 +188,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
             self._take('retry')
 
     def _move_allocations(self, source, target, server):
-        """As Nova's report client does; whether that was done."""
+        """Move allocations like Nova's report client; return success."""
         held = self.placement('get', f'/allocations/{source}').json()
         there = self.placement('get', f'/allocations/{target}').json()
         if not held['allocations']:

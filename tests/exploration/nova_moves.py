@@ -37,7 +37,7 @@ class Moves:
         self._empty(move.uuid)
 
     def _may_move(self, move):
-        """Whether both compute services answer."""
+        """Return whether both compute services answer."""
         if self.hosts[move.source].runs and self.hosts[move.target].runs:
             return True
         self.loop.sleep(nova_servers.DOWN_S)

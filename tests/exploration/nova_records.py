@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova_preempt reads of Nova's databases, answered from memory.
+"""Answers nova_preempt's queries of Nova's databases from memory.
 
 Replaces class methods of nova.objects for as long as an exploration runs.
 """
@@ -19,7 +19,7 @@ CELL0 = '00000000-0000-0000-0000-000000000000'
 
 
 class CellMapping:
-    """As nova.objects.CellMapping."""
+    """Stands for nova.objects.CellMapping."""
 
     def __init__(self, uuid, name, number):
         self.uuid = uuid

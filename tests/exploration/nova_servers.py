@@ -110,12 +110,12 @@ class Host:
 
     @property
     def runs(self):
-        """Whether its compute service runs, whatever Nova knows of it."""
+        """Whether its compute service runs, even if Nova thinks not."""
         return self.has_system and not self.is_failing
 
     @property
     def reported_s(self):
-        """When its compute service reported last."""
+        """Time of the last report of its compute service."""
         age_s = self.clock() - self._began_s - FIRST_REPORT_S
         if not self.runs or age_s < 0:
             return self._reported_s
@@ -123,7 +123,7 @@ class Host:
 
     @property
     def is_up(self):
-        """Whether Nova takes its compute service to be up."""
+        """Whether Nova considers its compute service up."""
         return not self.forced_down and (
             self.clock() - self.reported_s <= DOWN_S)
 

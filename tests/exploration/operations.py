@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users and operators do, drawn from a seed.
+"""Operations of users and operators, drawn from a seed.
 
 An operation is drawn before the exploration begins, with random numbers of
 its own: to leave some out changes nothing of what the others draw.
@@ -19,7 +19,7 @@ from tests.exploration import requests
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """Something that somebody does.
+    """An operation of a user or an operator.
 
     :ivar at_s: when, in seconds from the beginning
     :ivar kind: the name of a function of this module
@@ -112,7 +112,7 @@ def draw(seed, count, weights, pace_s=5):
 
 
 def perform(world, watcher, operation):
-    """Do it, in a task of the world's operator."""
+    """Perform an operation, in a task of the world's operator."""
     rng = random.Random(f'{world.seed} {operation.number}')
     KINDS[operation.kind](world, watcher, rng)
 

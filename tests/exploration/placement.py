@@ -26,7 +26,7 @@ _PARAMETERS = ('name', 'uuid', 'in_tree', 'resources', 'required',
 
 
 class Response:
-    """What Nova's report client reads of a requests.Response."""
+    """The attributes of requests.Response that Nova's client reads."""
 
     def __init__(self, status_code, body=None):
         self.status_code = status_code
@@ -79,7 +79,7 @@ class Consumer:
 
 
 class MemoryPlacement:
-    """All of its tables.
+    """Placement in memory.
 
     :ivar providers: {uuid: Provider}
     :ivar consumers: {uuid: Consumer} of those that have allocations, or were
@@ -260,7 +260,7 @@ class MemoryPlacement:
         return None
 
     def _knows(self, names):
-        """Whether Placement has all of these resource classes."""
+        """Return whether Placement has all of these resource classes."""
         return set(names).issubset((
             *os_resource_classes.STANDARDS,
             *(name for provider in self.providers.values()

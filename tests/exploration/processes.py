@@ -130,7 +130,7 @@ class HostState(host_manager.HostState):
 
 
 class HostManager:
-    """As much of Nova's HostManager as scheduling calls."""
+    """The parts of Nova's HostManager that scheduling calls."""
 
     weighers = ()
 
@@ -154,7 +154,7 @@ class HostManager:
         return self.get_host_states_by_uuids(context, None, None)
 
     def get_filtered_hosts(self, hosts, spec_obj, index=0):
-        """As ComputeFilter, NUMA and the like: up, enabled, and with room."""
+        """Return hosts that are up, enabled and have capacity."""
         passes = (reservation_filter.ReservationFilter.rule(spec_obj)
                   if lease_cache.is_used(CONF) else lambda node: True)
         return [state for state in hosts
@@ -176,7 +176,7 @@ def _raise(exc):
 
 
 class _Process:
-    """One that can crash and is started again.
+    """A process that can crash and is started again.
 
     :param world: a world.World
     """

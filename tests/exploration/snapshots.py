@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What invariants are checked on: a world as its records show it."""
+"""Snapshots of a world, on which invariants are checked."""
 
 import collections
 import json
@@ -128,12 +128,12 @@ class Watcher:
             self._begun.add(found.request_id or found.uuid)
 
     def has_decision(self, server_uuid):
-        """Whether anybody was evicted for a server."""
+        """Return whether any victim was evicted for a server."""
         return bool(self._read(lambda database: db.Decisions(
             database).get_decisions(server_uuid=server_uuid)))
 
     def _is_wanted(self, decision):
-        """Whether the server of a decision was there a few seconds ago."""
+        """Return whether a decision's server existed seconds ago."""
         world = self._world
         server = world.nova.servers.get(decision.server_uuid)
         if server is None or decision.status != 'claimed':
@@ -144,14 +144,14 @@ class Watcher:
         return self._world.loop.now_s - when.timestamp() < _SEEN_S
 
     def _is_away(self, decision, server):
-        """Whether a server has left the host of a decision for a while."""
+        """Return whether a server left a decision's host a while ago."""
         return decision.status == 'claimed' and (
             decision.operation not in eviction_steps.FOR_GOOD
             and server.host != decision.host and not server.task_state
             and not self._is_recent(server.updated_at))
 
     def _is_by_owner(self, decision):
-        """Whether no other process has the decision that one acts for."""
+        """Return whether the acting process owns the decision."""
         world = self._world
         return not any(
             each.parts.process.owner.name == decision.owner
@@ -159,7 +159,7 @@ class Watcher:
             if each.parts and each.process is not world.loop.current.process)
 
     def _is_of_reservation(self, server, method):
-        """Whether a reservation moves a server away, or ends with it.
+        """Return whether a reservation moves or ends a server.
 
         Neither is an eviction: no decision is made.
         """
@@ -182,7 +182,7 @@ class Watcher:
         self._noticed_s[uuid] = at_s
 
     def _deadline_us(self, uuid, notice_s):
-        """When a notice is over by a clock that nobody sets, or None."""
+        """Return the end of a notice by a steady clock, or None."""
         noticed_s = self._noticed_s.get(uuid)
         return None if noticed_s is None else round(
             (noticed_s + notice_s) * 1e6)

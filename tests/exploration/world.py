@@ -224,7 +224,7 @@ class World:
         return self.placement.call(method, url, body)
 
     def schedule(self, servers, operation):
-        """What the conductor does: ask a scheduler over the bus.
+        """Ask a scheduler over the message bus, like the conductor.
 
         :returns: the names of the hosts
         """
@@ -266,7 +266,7 @@ class World:
 
 @functools.cache
 def _directory():
-    """Where the database of this process is, until it ends."""
+    """The directory of the database, which is removed at the end."""
     path = tempfile.mkdtemp(
         prefix='explored-', dir='/dev/shm' if os.path.isdir('/dev/shm')
         else None)

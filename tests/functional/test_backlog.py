@@ -422,7 +422,7 @@ def kill(function, after):
 class TestCancelled(BacklogTestCase):
 
     def test_during_the_notice_of_victims(self):
-        """Before the engine deletes the servers being built."""
+        """The engine deletes the servers being built afterwards."""
         self.flags(maximum_notice_s=100, group='preemption')
         told = self.boot_spot('told', 'host1', flavor=self.create_flavor(
             'told', 2, 2048, 20, preemptible=True,
@@ -448,7 +448,7 @@ class TestCancelled(BacklogTestCase):
 class TestCrashes(BacklogTestCase):
 
     def test_killed_at_each_step(self):
-        """No server is made twice, none is forgotten."""
+        """No server is created twice, and none is left behind."""
         for place, name in ((backlog_store, 'begin_boot'),
                             (nova_as_user.UserNova, 'create'),
                             (backlog_store, 'record')):
@@ -507,7 +507,7 @@ class TestCrashes(BacklogTestCase):
         self.assertEqual(2, len(self.servers()))
 
     def test_an_engine_that_stood_still_calls_nova_too_late(self):
-        """Its servers are deleted, since others have given the boot up."""
+        """Its servers are deleted, as another engine abandoned the boot."""
         uuid = self.leave()
         real = nova_as_user.UserNova.create
 

@@ -69,7 +69,7 @@ class Outage:
 
 
 class TestAway(test_backlog.BacklogTestCase):
-    """Nothing is booted twice, nothing is half, and it says what it is."""
+    """No server boots twice, and each request shows its error."""
 
     NUMBER_OF_CELLS = 2
 

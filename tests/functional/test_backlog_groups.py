@@ -113,7 +113,7 @@ class TestGroups(GroupsTestCase):
             state=backlog_model.CANCELLED)
 
     def test_max_server_per_host(self):
-        """By the rule of the group, with a running member."""
+        """The group has a limit per host and a running member."""
         group, soft = (self.group('anti-affinity', most=2),
                        self.group('soft-anti-affinity'))
         self.assertEqual(

@@ -46,7 +46,7 @@ class BudgetsTestCase(base.PreemptionTestCase):
 class TestProjectBudget(BudgetsTestCase):
 
     def test_used_up(self):
-        """By two servers of a request; evictions at a maximum run time go on.
+        """Two servers use it; maximum run times still end servers.
         """
         self.limit(project_budget=2)
         self.add_hosts('host1', 'host2')
@@ -135,7 +135,7 @@ class TestHeadroom(BudgetsTestCase):
         self.boot_closed_out()
 
     def test_several_servers_of_a_request(self):
-        """Each server of a request leaves less for the next."""
+        """Each server of a request reduces the budget for the next."""
         self.limit(headroom='VCPU:1')
         self.add_hosts('host1', 'host2')
         body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
@@ -241,7 +241,7 @@ class TestConcurrency(BudgetsTestCase):
         self.wait_consistent()
 
     def test_headroom(self):
-        """No thread of a scheduler uses space that another has used."""
+        """Threads of a scheduler never share the same capacity."""
         self.limit(headroom='VCPU:50%')
         self.add_hosts('host1', 'host2', 'host3')
         _most, statuses = self.boot_all(self.requests, self.spot)

@@ -188,7 +188,7 @@ class TestBatches(ChosenHostsTestCase):
         self.assertEqual({}, boot_host_choices.hosts_of_boots(self.db))
 
     def test_the_plan_agrees_with_the_start(self):
-        """It starts nothing."""
+        """Showing the plan starts no request."""
         uuids = [self.leave(self.big) for _ in range(2)]
         uuids.append(self.leave(self.create_flavor('none', 9, 1, 1)))
         plan = self.engine.backlog.plan()

@@ -314,7 +314,7 @@ class TestEachCall(test.TestCase):
             self.assertGreater(number, 5)
 
     def test_each_call_of_a_repair(self):
-        """After a crash at the calls by which space changes hands."""
+        """The process crashes at each call that moves allocations."""
         fault = Fault(100)
         self.attempt('create', fault)
         for number, name in enumerate(fault.names):

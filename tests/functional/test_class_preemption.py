@@ -29,7 +29,7 @@ CLASSES = [
 
 
 class ClassesTestCase(base.PreemptionTestCase):
-    """Nobody waits for minutes: coming back costs nothing, passes are often.
+    """Returns cost no time and passes are frequent, to keep tests short.
 
     A bronze server has time left as soon as it has run for a hundredth of
     the time that it took to boot.

@@ -229,7 +229,7 @@ class TestNotice(EndsTestCase):
         self.wait_consistent()
 
     def owner_shelves(self, victim):
-        """It has given way, and is there to be unshelved.
+        """The victim is shelved, and its owner can unshelve it.
 
         Where Nova would offload it later, we do.
         """
@@ -255,7 +255,7 @@ class TestNotice(EndsTestCase):
         self.assert_consistent()
 
     def test_a_victim_that_is_locked_during_the_notice(self):
-        """Its victim lives on, and the server goes elsewhere."""
+        """The victim keeps running; the server goes to another host."""
         self.flags(maximum_notice_s=100, group='preemption')
         self.add_hosts('host2')
         cheap, other = self.fill(**{'preemptible:notice_s': '100'})
@@ -325,7 +325,7 @@ class TestNotice(EndsTestCase):
                                   **{'preemptible:notice_s': '100'})
 
     def test_resize_on_the_same_host_is_taken_back(self):
-        """That the server is on the host does not say that it was resized."""
+        """The server is on the host, but was not resized."""
         self.flags(allow_resize_to_same_host=True)
         self.flags(termination_timeout_s=2, notice_s=0, group='preemption')
         self.add_host('host2', 4, 4096, 40)

@@ -440,7 +440,7 @@ class TestWake(EnergyTestCase):
 
 
 class TestRedfish(EnergyTestCase):
-    """With the emulator of sushy-tools, one system for each host."""
+    """Uses the emulator of sushy-tools with one system per host."""
 
     HOSTS = ('host1', 'host2')
 

@@ -107,7 +107,7 @@ class TestMarginal(WeigherTestCase):
 class TestWithoutFigures(WeigherTestCase):
 
     def choices(self):
-        """Where servers of a fixed order of sizes go, by a fixed seed."""
+        """Return the hosts of servers of fixed sizes, with a fixed seed."""
         hosts = []
         seeded = random.Random(20)
         with mock.patch.object(nova_manager, 'random', seeded):

@@ -217,7 +217,7 @@ class TestAllocationRepair(EngineTestCase):
             self.run_engine(at_once=True)
 
     def test_servers_without_their_allocations(self):
-        """One has no allocation, one a part of it, as after a crash."""
+        """A crash has left one without allocation, one with a part."""
         server = self.boot_spot('a', 'host1')
         other = self.boot_spot('b', 'host1')
         placement = self.engine.parts.clients.placement

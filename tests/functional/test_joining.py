@@ -81,7 +81,7 @@ class TestJoining(JoiningTestCase):
                       'the end')
 
     def test_evictions_that_the_engine_has_begun(self):
-        """For any reason, such as a maximum run time."""
+        """A request joins such evictions, whatever their reason."""
         engine = self.start_engine()
         self.scheduler.preemption.known.refresh()
         engine.evictions.begin(
@@ -183,7 +183,7 @@ class TestTakenBack(base.PreemptionTestCase):
         self.assert_consistent()
 
     def fail_many(self, number):
-        """So many servers in one request, that fails."""
+        """Request this number of servers at once; the request fails."""
         body = {'server': self._build_server(
             name='many', image_uuid=embedded_cloud.IMAGE, flavor_id=self.small,
             networks='none')}

@@ -284,7 +284,7 @@ class TestOptions(MarksTestCase):
                                self.restart_scheduler)
 
     def test_without_credentials(self):
-        """Without evictions it behaves as Nova, and logs that."""
+        """The scheduler behaves as Nova's, and logs that."""
         found = self.decisions
         self.add_hosts('host1')
         alive = {self.boot_spot('a', 'host1'), self.boot_spot('b', 'host1')}

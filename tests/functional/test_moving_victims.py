@@ -67,7 +67,7 @@ class TestMovingVictims(test_failures.Killing, base.PreemptionTestCase):
                 if self.victim in consumers]
 
     def repair(self):
-        """Its own scheduler need not wait until a lease runs out."""
+        """The owning scheduler repairs it before its lease expires."""
         return self.scheduler.preemption.handover.repair()
 
     def assert_repaired(self, host, status):

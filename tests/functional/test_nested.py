@@ -81,7 +81,7 @@ class TreeTestCase(base.PreemptionTestCase):
             self.decisions, clients.get_cells, 3600, trees).look()
 
     def assert_consistent(self):
-        """No provider has more allocated than it has, and nobody is left."""
+        """No provider is over capacity, and no consumer is left over."""
         self.assertEqual([], self.decisions.get_open_decisions())
         capacities = self.capacities()
         alive = {server['id'] for server in self.servers()
@@ -170,7 +170,7 @@ class TestGpus(TreeTestCase):
         self.assertEqual((0, 8), (chance['preemptible'], chance['normal']))
 
     def test_verify(self):
-        """It looks below compute nodes, too."""
+        """It also checks providers below compute nodes."""
         self.assertEqual([], self.audit())
         placement = self.scheduler.preemption.clients.placement
         broken = self.servers_by_size[2][0]

@@ -38,7 +38,7 @@ class TestOneHost(base.PreemptionTestCase):
         self.after_the_claim()
 
     def before_the_claim(self):
-        """No other host was looked at: it is decided anew without this one."""
+        """Only this host was evaluated; a new decision excludes it."""
         get_consumer, failed = self.asked.get_consumer, []
 
         def fail(uuid):

@@ -103,7 +103,7 @@ class TestCreate(base.PreemptionTestCase):
         self.assert_consistent()
 
     def test_space_freed_by_deletion_in_placement_counts(self):
-        """It suffices only with a victim, and no change of Nova shows it."""
+        """It suffices only with a victim; Nova reports no change."""
         self.add_hosts('host1')
         spot = self.boot_spot('a', 'host1')
         orphan = self.boot_normal()['id']

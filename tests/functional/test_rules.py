@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every rule of Nova holds on preempting hosts exactly as on free ones."""
+"""Nova's rules hold for hosts with victims as for free hosts."""
 
 import datetime
 import functools

@@ -185,7 +185,7 @@ class TestExamples(unittest.TestCase):
                              overrides['Service']['Environment'])
 
     def check_connection(self, connection, verified):
-        """It looks at who answers where those of Nova do."""
+        """Assert whether a connection verifies the certificate."""
         engine = sqlalchemy.create_engine(connection)
         args, kwargs = engine.dialect.create_connect_args(engine.url)
         found = engine.dialect.dbapi.connect(

@@ -287,7 +287,7 @@ class TestUnits(unittest.TestCase):
 
 
 class TestSetUp(unittest.TestCase):
-    """With SQLite, in a directory of its own in place of /etc/nova."""
+    """Runs the guide with SQLite and a directory for /etc/nova."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()

@@ -151,7 +151,7 @@ def attributes(node):
 class TestSizes(unittest.TestCase):
 
     def _check(self, found, limit, above):
-        """Each is within the limit, or exactly as far above as is known."""
+        """Check that each is within its limit, or its known excess."""
         too_large = {name: size for name, size in found.items()
                      if size > max(limit, above.get(name, 0))}
         self.assertEqual({}, too_large)

@@ -234,7 +234,7 @@ class TestSameEvents(unittest.TestCase):
              '120 start a', '120 start c', '330 start b'], self.ASKED, 500)
 
     def test_requests_that_nova_refuses(self):
-        """It pauses from when that is seen, and longer each time."""
+        """Starts pause after each refusal, longer each time."""
         self.check(
             ['10 start a', '10 start b', '20 no_valid_host a',
              '20 no_valid_host b', '50 start a', '50 start b',

@@ -144,7 +144,7 @@ class Terminator:
         """Nova locks at once."""
 
     def set_notice(self, *args):
-        """Nobody looks."""
+        """Do nothing."""
 
     def get(self, uuid, max_age_s=None):
         due_s, vm_state = self._due.get(uuid, (float('inf'), None))

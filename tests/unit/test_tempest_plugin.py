@@ -63,7 +63,7 @@ class TestPlugin(unittest.TestCase):
         self.assertIn(f'class {name}(', path.read_text())
 
     def test_nothing_of_ours_is_imported(self):
-        """It is installed where there is tempest and nothing else."""
+        """The plugin is installed beside tempest, without us."""
         for path in PLUGIN.rglob('*.py'):
             self.assertNotRegex(path.read_text(),
                                 r'(?:from|import) nova_preempt\b')

@@ -332,7 +332,7 @@ class DatabaseTestCase(unittest.TestCase):
             lambda: self.db.engine.dispose())
 
     def database(self):
-        """Its URL."""
+        """Return the URL of the database."""
         return f'sqlite:///{self.directory}/test.sqlite'
 
     def add(self, name, project='n', victims=(), age_s=0, **values):

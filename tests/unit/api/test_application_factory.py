@@ -37,7 +37,7 @@ _PROGRAM = textwrap.dedent("""
 class TestLoad(unittest.TestCase):
 
     def test_modules_of_the_first_request_are_loaded_at_the_start(self):
-        """Without a backlog nothing is loaded."""
+        """No module is loaded without a backlog."""
         self.assertEqual(
             ['0 False', '1 True', '[]'], subprocess.run(
                 [sys.executable, '-c', _PROGRAM], check=True, text=True,

@@ -36,7 +36,7 @@ class TestPlan(base.AnsweringTestCase):
             found['hosts'][0])
 
     def test_why_nova_chooses(self):
-        """From 1.6 on, and as far as the engine says it."""
+        """The reason is shown from 1.6 on, if the engine reports it."""
         self.microversion = '1.6'
         self.assertEqual(['', 'It asks for VGPU.'], self.reasons())
         found = self.backlog.plan({})

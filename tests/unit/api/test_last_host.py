@@ -58,7 +58,7 @@ class TestLastHost(base.AnsweringTestCase):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database."""
+    """Run the tests on each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         case = TestLastHost('test_the_last_host_is_granted_once')

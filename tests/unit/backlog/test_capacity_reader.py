@@ -67,7 +67,7 @@ class TestRooms(unittest.TestCase):
             found)
 
     def test_a_host_that_is_off(self):
-        """It is none where nobody wakes it."""
+        """It counts only if it can be woken."""
         off, late = host_classification.OffHost(), host_classification.OffHost(
             'it has failed to boot')
         self.assertIs(True, self.find(

@@ -44,7 +44,7 @@ class TestAway(unittest.TestCase):
             for uuid in uuids or self.requests])
 
     def test_our_database(self):
-        """Each would wait for as long as transactions are tried again."""
+        """Few calls are made, as each is retried for long."""
         self.records.begin.side_effect = db_exc.DBConnectionError
         self.assertRaises(db_exc.DBConnectionError, self.start)
         self.assertLessEqual(self.records.begin.call_count,
@@ -143,7 +143,7 @@ class TestAway(unittest.TestCase):
                          'base64.', verdict.values['reason'])
 
     def test_secrets_that_cannot_be_decrypted(self):
-        """It waits, and starts once the operator has put that right."""
+        """The request starts once the operator has added the key."""
         self.requests['0'] = base.request(
             '0', body={'server': {'user_data': '***'}})
         self.records.sealed.return_value = 'other'

@@ -208,7 +208,7 @@ class TestReturning(unittest.TestCase):
         self.assertEqual(['g'], self.choose('g'))
 
     def test_many_equal_servers(self):
-        """Only as many are evaluated as have space or may return."""
+        """The number of evaluated servers is bounded."""
         for number in range(3000):
             self.add(f'{number:04}', 'gold')
         for number in range(100):

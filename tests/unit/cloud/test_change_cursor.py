@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No change of a server is skipped, whatever clocks say."""
+"""No change of a server is skipped, even if clocks differ."""
 
 import datetime
 import types

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command runs as a module, too: python -m nova_preempt.cmd.X."""
+"""Each command also runs as python -m nova_preempt.cmd.X."""
 
 import configparser
 import importlib.util

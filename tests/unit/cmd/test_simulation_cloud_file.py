@@ -109,7 +109,7 @@ restore_at_once = 5
                           found.headroom))
 
     def test_no_notice_is_longer_than_a_request_waits(self):
-        """As in schedulers: 300 s minus the time of queueing and evictions."""
+        """The limit is 300 s minus the time of queueing and evictions."""
         path = self.write('nova.conf', '[DEFAULT]\nlong_rpc_timeout = 300\n')
         found, _ = simulation_policy.read_policy(path, 1)
         self.assertEqual(189, found.policy.notice.length_s(3600))

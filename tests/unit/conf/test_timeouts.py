@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody who stays silent is waited for without end."""
+"""Every call has a timeout."""
 
 import unittest
 from unittest import mock

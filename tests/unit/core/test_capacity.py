@@ -91,7 +91,7 @@ class TestCapacity(unittest.TestCase):
 
 
 class TestMissing(unittest.TestCase):
-    """Only what has to be freed is missing."""
+    """The shortfall is the amount that has to be freed."""
 
     def test_nothing_is_missing_if_it_fits(self) -> None:
         self.assertEqual({}, lack(4, Inventory(8), used=4))

@@ -18,7 +18,7 @@ class TestAllowance(unittest.TestCase):
         self.accounts = client_allowance.RateLimiter(TERMS)
 
     def ask(self, now_s, for_s, client='p'):
-        """In how many seconds it may; 0 if it has."""
+        """Return the seconds until the call is allowed; 0 if it is."""
         wait_s = self.accounts.begin(client, now_s)
         if not wait_s:
             self.accounts.end(client, now_s, now_s + for_s)

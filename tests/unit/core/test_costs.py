@@ -114,7 +114,7 @@ class TestFloors(unittest.TestCase):
         period_s: int,
         share: float,
     ) -> None:
-        """At any time until the floor ends."""
+        """This holds until the validity of the floor ends."""
         options = CostOptions(period_s)
         least, until_us = costs.LOWER_BOUNDS[function](uptime_us, options)
         self.assertGreater(until_us, uptime_us)

@@ -104,7 +104,7 @@ class TestDual(unittest.TestCase):
             self.assertLessEqual(other, found + 1e-6)
 
     def test_nothing_mends_a_row(self) -> None:
-        """Not even all items cover: the prices are still prices."""
+        """The prices stay valid if all items together do not cover."""
         prices = dual_bound.multipliers([1.0, 2.0], [(1,), (1,)], (3,))
         self.assertGreaterEqual(min(prices), 0.0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each invariant finds the breach that it is named for, and no other."""
+"""Each invariant finds its own violation and no other."""
 
 import dataclasses
 import unittest

@@ -49,8 +49,8 @@ class TestImports(unittest.TestCase):
     """The core is pure."""
 
     def test_imports(self) -> None:
-        """Nothing but itself, and of the standard library no clock, no
-        randomness and no I/O. Who may use what else is in pyproject.toml."""
+        """The core imports itself, numpy, scipy and the standard library
+        except for clocks, randomness and I/O."""
         allowed = {*sys.stdlib_module_names, "nova_preempt.core"}
         allowed |= {"numpy", "scipy"}
         impure = {"io", "os", "random", "secrets", "socket", "time"}

@@ -30,7 +30,7 @@ class TestUsage(unittest.TestCase):
 
     def check(self, used, requested, wanted, uuids, servers=None, requests=(),
               claims=()):
-        """Each of used and requested is (servers, vcpus, memory_mb)."""
+        """Check a quota; used, requested: (servers, vcpus, memory_mb)."""
         found, adds = quotas.ProjectServers(
             servers or {}, requests, claims).usage(wanted, list(uuids))
         self.assertEqual(used, tuple(found[name] for name in quotas.NAMES))
@@ -72,7 +72,7 @@ class TestUsage(unittest.TestCase):
         self.check((1, 1, 1024), (1, 1, 1024), normal(), 'a', servers)
 
     def test_the_larger_size_of_a_resize_counts(self):
-        """Each amount is the larger one, of the kind that counts."""
+        """Each amount is the larger one of both flavors."""
         resized = {'a': server(size(1, 4096), size(4, 1024), normal(9))}
         self.check((1, 4, 4096), (1, 2, 1024), size(2), 'b', resized)
         self.check((1, 9, 1024), (1, 1, 1024), normal(), 'b', resized)

@@ -226,7 +226,7 @@ class TestAccept(unittest.TestCase):
         self.assertEqual([["a"]], self.offers)
 
     def test_offers_ascend(self) -> None:
-        """In order of cost, every sufficient set, each once."""
+        """Each sufficient set is offered once, in order of cost."""
         found = self.search(lambda names: len(names) == 4)
         self.assertEqual(("abcd", 15, True), self.found(found))
         self.assertEqual(
@@ -257,7 +257,7 @@ class TestAccept(unittest.TestCase):
         self.assertEqual([], self.offers)
 
     def test_gives_back_from_all(self) -> None:
-        """When the offers end, the dearest are spared first."""
+        """After the last offer the most expensive are spared first."""
         found = self.search(lambda names: "b" in names, checks=1)
         self.assertEqual(("b", 2, False), self.found(found))
         self.assertEqual(

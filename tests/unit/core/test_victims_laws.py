@@ -209,7 +209,7 @@ class TestLaws(unittest.TestCase):
         support.problems(most=7), st.integers(0, 2**32), st.floats(0, 1)
     )
     def test_accept(self, problem: Problem, seed: int, share: float) -> None:
-        """Any test at all, even one that some subsets pass by chance."""
+        """The acceptance test may be arbitrary."""
         candidates, missing, capacity = problem
 
         def accept(victims: tuple[Candidate, ...]) -> bool:
@@ -316,7 +316,7 @@ class TestLarge(unittest.TestCase):
                         self.assertEqual(first.victims, second.victims)
 
     def test_branch_and_bound_agrees(self) -> None:
-        """Where it ends at all."""
+        """This holds for searches that end within the limit."""
         for seed in range(6):
             candidates, missing, capacity = self.problem(seed, 0)
             with self.subTest(seed=seed):

@@ -90,7 +90,7 @@ class TestSQLite(test_backlog_store.TestSQLite):
         self.replace(p=turn)
 
     def test_a_repeated_replacement_changes_nothing(self):
-        """As after a lost connection."""
+        """The replacement is repeated after a lost connection."""
         turn = kept_host_turns.ProjectTurn(NOW, NOW)
         for _time in range(2):
             boot_host_choices.replace_turns(self.db, {}, {'p': turn})

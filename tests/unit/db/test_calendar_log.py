@@ -176,7 +176,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.check(world)
 
     def test_the_same_number_again_after_a_fail_over(self):
-        """No process continues from lost changes."""
+        """A process does not continue from lost changes."""
         world = self.world
         world.do('grant', 0, 0)
         world.do('keep', 0, 0)
@@ -247,7 +247,7 @@ class TestChanges(test_decisions.TestSQLite):
                     models.CalendarChange.generation)).scalars()))
 
     def test_a_counter_that_was_set_back(self):
-        """By hand, or by a partial restoration."""
+        """An operator or a partial restore has set it back."""
         world = self.world
         for number in range(3):
             world.do('grant', number, 0)
@@ -303,7 +303,7 @@ class TestChanges(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Run the own tests of each class on each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestChanges):

@@ -23,7 +23,7 @@ class Killed(Exception):
 
 
 def is_other_type(_context, _inspected, _column, found, wanted):
-    """None leaves it to alembic, which tells DOUBLE from FLOAT(53)."""
+    """Return None to let alembic tell DOUBLE from FLOAT(53)."""
     both = isinstance(found, sa.Double) and isinstance(wanted, sa.Float)
     return False if both and wanted.precision == 53 else None
 
@@ -131,7 +131,7 @@ class TestMariaDB(TestSQLite):
 
 
 class Server(TestSQLite):
-    """On an empty database of OS_TEST_DATABASES."""
+    """Runs on an empty database of OS_TEST_DATABASES."""
 
     url = None
 

@@ -96,7 +96,7 @@ class TestQueries(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Run the own tests of each class on each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestQueries):

@@ -123,7 +123,7 @@ class TestPurge(test_decisions.TestSQLite):
                 in record_purge.RESERVATIONS.find(self.db, BEFORE)]
 
     def test_requests(self):
-        """Not those that are open, young, or have something to clear up."""
+        """Requests that are open, recent or not cleaned up are kept."""
         old = BEFORE - datetime.timedelta(days=1)
         for uuid, state, at, trust in (
                 ('done', backlog_model.DONE, old, ''),
@@ -175,7 +175,7 @@ class TestPurge(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Run the own tests of each class on each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestPurge):

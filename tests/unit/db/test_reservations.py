@@ -97,7 +97,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual(2, len(self.mine.list()))
 
     def test_the_cached_calendar_agrees_with_the_database(self):
-        """After writes of any process."""
+        """This holds after writes of any process."""
         other = self.make()
 
         def check():
@@ -367,7 +367,7 @@ class TestReservations(test_decisions.TestSQLite):
 
 
 def load_tests(loader, tests, pattern):
-    """On each database; without what is inherited."""
+    """Run the own tests of each class on each database."""
     suite = unittest.TestSuite()
     for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
         for name in vars(TestReservations):

@@ -59,7 +59,7 @@ class TestWhoEndsAlready(unittest.TestCase):
         return [call.args[0].uuid for call in begin.mock_calls]
 
     def test_space_of_evictions_for_no_server_counts_as_free(self):
-        """For any reason its space will be free."""
+        """Its capacity will be free, whatever the reason."""
         for operation in 'headroom', 'maximum_runtime', 'simulation':
             self.assertEqual([], self.ended(
                 server_uuid='', operation=operation))
@@ -69,7 +69,7 @@ class TestWhoEndsAlready(unittest.TestCase):
             there='nb', server_uuid='', operation='reservation'))
 
     def test_an_eviction_that_ended_while_hosts_were_read(self):
-        """It was gone later, and the reading still has it."""
+        """The read hosts still include the victim."""
         self.assertEqual([], self.ended(
             open_when_read=(True, False), server_uuid='',
             operation='headroom'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When each task is done, and what a failing one does to the others."""
+"""Schedule of tasks, and isolation of failing tasks."""
 
 import threading
 from unittest import mock

@@ -126,7 +126,7 @@ class TestRetention(unittest.TestCase):
                 in self.process.decisions.update_victim.mock_calls]
 
     def test_a_started_victim_gets_its_space_back(self):
-        """Before and after the end of the retention."""
+        """This holds before and after the end of the retention."""
         for retention_s in (0, 10 ** 10):
             keeper = self.make('a', retention_s)
             self.known['a'] = server('a')

@@ -95,7 +95,7 @@ class TestLeadership(test_process_lease.OwnerTestCase):
             self.assertFalse(self.first.holds())
 
     def test_the_clock_of_the_database_jumps(self):
-        """At any time one engine leads, whatever the engines' clocks are."""
+        """Exactly one engine leads, even if engines' clocks differ."""
         self.assertTrue(self.first.holds())
         self.pass_in_database(3600)
         self.owners[1].renew()
@@ -135,7 +135,7 @@ class TestLeadership(test_process_lease.OwnerTestCase):
         self.assertEqual((True, False), self.holds())
 
     def test_no_engine_leads_after_an_unexpected_error(self):
-        """For example a full disk; the asking thread goes on."""
+        """The disk is full, for example; the thread continues."""
         with (mock.patch.object(self.owners[0], 'get_leases',
                                 side_effect=OSError('no space')),
               self.assertLogs('nova_preempt.engine.service', 'WARNING')):

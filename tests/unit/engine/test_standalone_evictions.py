@@ -96,7 +96,7 @@ class TestEnds(testtools.TestCase):
                 for index in range(number)]
 
     def test_notice_is_given_to_all_at_once(self):
-        """With few threads, as no eviction waits in a thread."""
+        """A few threads suffice, as no eviction waits in a thread."""
         made = self.make(expected=300)
         uuids = self.begin(made, 300)
         self.assertTrue(self.terminator.all_noticed.wait(WAIT_S))

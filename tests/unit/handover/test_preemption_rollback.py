@@ -42,7 +42,7 @@ class TestRollBack(roll_back.RollBackTestCase):
                          self.nova.calls)
 
     def test_a_notice_that_nova_does_not_withdraw_now_is_followed(self):
-        """Of a server that is resized; seed 9 of exploration found it."""
+        """The server is being resized; found by exploration, seed 9."""
         self.nova.refuses = {'clear_notice'}
         self.assertEqual({db_decisions.ENDING}, set(
             self.roll_back(notice_s=5).values()))
@@ -116,7 +116,7 @@ class TestRollBack(roll_back.RollBackTestCase):
             self.assert_space(new=2)
 
     def test_a_claim_changed_by_others(self):
-        """For example by an evacuation."""
+        """An evacuation changes it, for example."""
         self.hand_over()
         self.placement.give('new', 2)
         self.nova.put('new', host='host2')
@@ -181,7 +181,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         return after <= len(read)
 
     def test_a_claim_that_arrives_in_the_middle_is_found(self):
-        """With and without free space on the host."""
+        """The host has free capacity, or has none."""
         for capacity in 2, 4:
             after, arrived = 0, True
             while arrived:
@@ -294,7 +294,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.placement.give('a', 1, 'other')
 
     def assert_not_yet(self):
-        """It stays ours: the next repair of this process looks again."""
+        """Assert that this process keeps it and will retry."""
         self.assertEqual((db_decisions.ROLLING_BACK, 'me'), (
             self.decisions.decision.status, self.decisions.decision.owner))
         self.assert_space(held=2, b=0)
@@ -326,7 +326,7 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.assertEqual(0, self.placement.vcpus('a', 'other'))
 
     def test_a_migration_that_begins_meanwhile(self):
-        """After its allocations were read: they are read again."""
+        """Its allocations are read again."""
         real, begun = self.placement.get_consumer, []
 
         def get(uuid):
@@ -387,7 +387,7 @@ class TestRepair(roll_back.RollBackTestCase):
         return '\n'.join(logs.output)
 
     def test_our_decision_that_could_not_be_rolled_back(self):
-        """It keeps its reason, and nobody has left it."""
+        """It keeps its reason and this process as its owner."""
         self.nova.put('a', task_state='migrating')
         self.roll_back()
         for _ in range(2):

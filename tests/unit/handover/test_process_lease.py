@@ -111,7 +111,7 @@ class TestOwner(OwnerTestCase):
                          first.get_leases())
 
     def test_same_host_and_another_state_path(self):
-        """In containers neither counts the other as dead."""
+        """Processes in containers do not declare each other dead."""
         first, second = self.make('one'), self.make('two')
         self.assertTrue(first.get_leases()[second.name])
         self.assertTrue(second.get_leases()[first.name])
@@ -205,7 +205,7 @@ class TestOwner(OwnerTestCase):
 class TestLockFiles(OwnerTestCase):
 
     def test_a_killed_process_is_dead_at_once(self):
-        """Without waiting for the end of its lease."""
+        """Other processes need not wait for the end of its lease."""
         state = os.path.join(self.directory, 'state')
         with subprocess.Popen(
                 [sys.executable, '-c', CHILD, state],

@@ -197,7 +197,7 @@ class TestTerminator(unittest.TestCase):
                 [decision], check, self.clock.now - seen_s)
 
     def assert_soon_after(self, when):
-        """No later than at the next look, which is soon at first."""
+        """Assert that it happens at the next check at the latest."""
         self.assertGreaterEqual(self.clock.now, when)
         self.assertLessEqual(self.clock.now,
                              when + instance_poller.POLL_INTERVAL_S)
@@ -1064,7 +1064,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'a', 'b', 'c'}, set(cloud.shown))
 
     def test_no_victim_ends_before_its_own_notice_is_over(self):
-        """Also if writing the records of notices takes time."""
+        """This holds even if writing the notices takes time."""
         cloud = self.cloud({'a': 0, 'b': 0})
         noticed = []
 

@@ -20,7 +20,7 @@ test "$4" != moon || {{ echo Unable to locate package moon; exit 100; }}
 
 
 class TestInstall(unittest.TestCase):
-    """On a machine that knows the packages it has been told of."""
+    """Runs on a fake machine with a given list of packages."""
 
     def setUp(self):
         super().setUp()

@@ -61,7 +61,7 @@ class TestObserver(world.WorldTestCase):
             value('nova_preempt_power_watts')))
 
     def test_a_server_that_waited_and_is_gone(self):
-        """No cell has it any more, so that nobody knows how long it ran."""
+        """No cell has it any more, so its run time is unknown."""
         energy_store.add_wake(self.db, energy_store.WakeWait(
             SERVER, self.world.naive(), 2, 90.0))
         self.observe()

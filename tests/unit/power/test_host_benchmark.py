@@ -316,7 +316,7 @@ class TestCommand(base.PowerTestCase):
 
 
 class TestReport(test_preemption_commands.ClientTestCase):
-    """To the API itself, on a real socket."""
+    """Sends figures to the real API over a socket."""
 
     def test_figures_arrive(self):
         self.inventory.add('node1')

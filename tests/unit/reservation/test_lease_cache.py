@@ -20,7 +20,7 @@ DOWN = ConnectionError('no route')
 
 
 class TestAge(unittest.TestCase):
-    """Without the thread."""
+    """Tests the age without the refreshing thread."""
 
     def setUp(self):
         super().setUp()

@@ -65,7 +65,7 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.assertEqual('error', self.told()[-1])
 
     def test_servers_that_nova_cannot_shelve(self):
-        """In any state; the next reservation gets the host."""
+        """The next reservation gets the host whatever their state."""
         self.run_it(end_action='shelve')
         self.reserve('h1', uuid='next')
         self.cloud.boot('a', 'h1', reservation='r1', vm_state='rescued')

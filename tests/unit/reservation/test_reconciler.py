@@ -211,7 +211,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         read = set()
 
         def once(uuid):
-            """In each look."""
+            """Return a server, but only once in each look."""
             if self.now in read:
                 return None
             read.add(self.now)
@@ -528,7 +528,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         normal=st.lists(st.integers(0, LEAD_S - 30), max_size=3),
         restarts=st.lists(st.integers(1, 1800), max_size=3))
     def test_hosts_are_empty_at_the_start(self, servers, normal, restarts):
-        """For any notices, and restarts of the engine.
+        """This holds for any notices and restarts of the engine.
 
         :param servers: [(notice_s, how long the end takes then)]
         :param normal: how long moves take

@@ -424,7 +424,7 @@ class TestSchedule(test_decisions.TestSQLite):
                 (found.status, found.end_at))
 
     def test_no_two_have_a_host_at_once(self):
-        """For any requests to any process."""
+        """This holds for any requests to any process."""
         rng = random.Random(1)
         requests = [reservation_schedule.Request(
             duration_s=rng.randint(1, 9), quantity=rng.randint(1, 3),

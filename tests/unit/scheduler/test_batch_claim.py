@@ -140,7 +140,7 @@ class TestBatchClaim(unittest.TestCase):
             self.check_held(found)
 
     def test_an_unknown_result_without_a_roll_back(self):
-        """Nothing is claimed twice."""
+        """No capacity is claimed twice."""
         self.placement.answer = placement_api.PlacementError('timeout')
         self.placement.arrives = self.placement.is_away = True
         with self.assertLogs(level='ERROR') as logs:

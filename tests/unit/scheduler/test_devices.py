@@ -17,7 +17,7 @@ def device(number, rp_uuid=None, parent=None, **values):
 
 
 class TestGiveBack(unittest.TestCase):
-    """To the pools of devices of a host, as Nova's scheduler has them."""
+    """Returns devices to a host's pools in Nova's scheduler."""
 
     def setUp(self):
         super().setUp()

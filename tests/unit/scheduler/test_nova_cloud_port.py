@@ -59,7 +59,7 @@ class TestMayWait(NovaCloudTestCase):
         self.assertFalse(self.cloud.may_wait(60))
 
     def test_too_many_requests_wait(self):
-        """Only who needs no notice ends; the answer stays the same."""
+        """Only victims without notice are evicted."""
         for _ in range(4):
             self.places.acquire(blocking=False)
         self.assertFalse(self.cloud.may_wait(60))

@@ -52,7 +52,7 @@ class TestChosenHosts(unittest.TestCase):
         self.assertEqual({'rp': 'known', 'a': 'new', 'b': 'new'}, summaries)
 
     def test_not_where_a_server_goes_later(self):
-        """It keeps the hints that it was made with."""
+        """A move keeps the hints of the creation."""
         spec = request_spec.RequestSpec(
             scheduler_hints={boot_host_choice.HINT: ['secret']})
         for operation in ('resize', 'cold_migrate', 'live_migrate',
@@ -62,7 +62,7 @@ class TestChosenHosts(unittest.TestCase):
                 get_operation=lambda name=operation: name), None))
 
     def test_placement_is_away(self):
-        """It is as if none were chosen."""
+        """The request is treated as without chosen hosts."""
         self.assertEqual(self.offered, self.offer(lambda uuid: None))
         self.assertEqual(self.offered, self.offer(None, mock.Mock(
             side_effect=placement_api.PlacementError('away'))))

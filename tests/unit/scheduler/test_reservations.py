@@ -210,7 +210,7 @@ class TestWeigher(ReservationTestCase):
             [weigher._weigh_object(host(name), spec()) for name in 'ABCD'])
 
     def test_farthest_first(self):
-        """For any distance and any weight of RAM."""
+        """This holds for any distance and any weight of RAM."""
         self.use(*self.leases)
         hosts = [host(name, free_ram_mb=ram_mb) for name, ram_mb
                  in zip('BCD', (3, 2, 1), strict=True)]

@@ -202,7 +202,7 @@ class TestLarge(unittest.TestCase):
     """A request for a whole host among many small servers."""
 
     def placed(self, of, hold_after_s):
-        """When it is, in seconds; None: in four hours it is not."""
+        """Return the seconds until placement, None after four hours."""
         backlog = simulation_settings.BacklogOptions(
             of, backlog_controller.Options(
                 dispatch.Options(hold_after_s=hold_after_s)))

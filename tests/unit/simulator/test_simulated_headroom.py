@@ -72,7 +72,7 @@ class TestHeadroom(unittest.TestCase):
                       notice=NoticeRule(1000)))
 
     def test_servers_are_evicted_before_demand(self):
-        """As few and cheap victims as possible; n need not wait."""
+        """The cheapest victims are evicted, so that n need not wait."""
         self.assertEqual(
             ['0 placed p', '0 placed q', '10 active p', '10 active q',
              '15 placed n', '20 notice p', '25 active n', '52 deleted p'],

@@ -196,7 +196,7 @@ class TestWhoMayGoThere(unittest.TestCase):
 class TestEmptied(unittest.TestCase):
 
     def test_preemptible_servers_get_their_notice(self):
-        """As late as possible: 30 s notice, 120 s to end, 30 s margin."""
+        """It comes late: 30 s notice, 120 s to end, 30 s margin."""
         found, figures, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             reserve(10, 'r', 5000, 1000), hosts=1)

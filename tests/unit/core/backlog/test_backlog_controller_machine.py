@@ -52,7 +52,7 @@ class Server:
 
 
 class BacklogMachine(machines.Machine):
-    """Some requests, their servers in Nova, and the process that boots."""
+    """State machine of requests, their servers and the engine."""
 
     def __init__(self):
         super().__init__()

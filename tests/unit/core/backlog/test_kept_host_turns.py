@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When hosts are kept free for a project, and who comes before all others."""
+"""Turns in which hosts are kept free for projects."""
 
 import unittest
 
@@ -28,7 +28,7 @@ class TestTurns(unittest.TestCase):
         return found
 
     def test_each_project_has_its_turn(self):
-        """On one host, which rests as well between them."""
+        """Between two turns no project keeps the host."""
         cloud = Cloud([host('h', 1)], [
             base.request(project, vcpus(8), project_id=project,
                          created_at=base.ago(HOUR)) for project in 'abc'])
@@ -134,7 +134,7 @@ class TestFirst(unittest.TestCase):
     """Small requests come all the time and rank first."""
 
     def run_days(self, hold_after_s, runs_s=HOUR, days=1):
-        """When the large one starts, on a host where each runs for so long."""
+        """Return when the large request starts on a busy host."""
         cloud = Cloud([], [base.request('large', vcpus(8),
                                         created_at=base.ago(1))],
                       hold_after_s=hold_after_s)
@@ -162,7 +162,7 @@ class TestFirst(unittest.TestCase):
         self.assertEqual(3 * HOUR - HOUR // 8, self.run_days(HOUR))
 
     def test_neighbours_that_outlive_a_turn(self):
-        """It is longer as long as one after the other ends."""
+        """The turn is extended while servers keep ending."""
         for hours in (4, 12, 20):
             self.assertLessEqual(self.run_days(HOUR, hours * HOUR, 3) or 1e9,
                                  (hours + 2) * HOUR, hours)

@@ -239,7 +239,7 @@ class TestWhoMay(unittest.TestCase):
             self.assertEqual((('a',), asked), (found.held, found.quotas))
 
     def test_kept_hosts_stay_while_the_quota_is_unknown(self):
-        """As after a restart of the engine."""
+        """The engine has restarted and not read the quota yet."""
         kept = self.look().notes['a'].waits_for
         self.assertEqual(('a',), self.look({}, waits_for=kept).held)
 
@@ -285,7 +285,7 @@ class TestLaws(unittest.TestCase):
     @given(requests, st.lists(st.integers(0, 8), min_size=1, max_size=20),
            st.integers(0, 6), st.data())
     def test_kept_hosts_are_bounded(self, rows, free, most_holds, data):
-        """In number for all and for a project, and in time."""
+        """Their number has a limit per project and in all; so has time."""
         cloud = Cloud(
             [host(f'h{number:02}', amount)
              for number, amount in enumerate(free)],

@@ -66,7 +66,7 @@ class TestNewRoom(unittest.TestCase):
         return found.notes['r1'].waits_for if found.notes else None
 
     def test_the_memory_is_bounded(self):
-        """Of any number of hosts with space; one more is noticed."""
+        """It does not grow with hosts; a further host is noticed."""
         free = {f'host{number}': 1 for number in range(5000)}
         seen = self.look_at(REFUSED, **free, z=0)
         self.assertLess(len(json.dumps(seen['seen'])), 300)

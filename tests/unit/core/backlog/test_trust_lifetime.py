@@ -106,7 +106,7 @@ class TestExpiry(unittest.TestCase):
             for number in range(100)}))
 
     def test_is_another_one_for_each(self):
-        """For 1,000 trusts, more than ever begin at the same time."""
+        """1,000 trusts that begin at the same time differ."""
         self.assertEqual(1000, len({
             trust_lifetime.expiry(str(uuid.UUID(int=number)))
             for number in range(1000)}))

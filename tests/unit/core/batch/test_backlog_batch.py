@@ -87,7 +87,7 @@ class TestPlanner(unittest.TestCase):
                        [host('a', 4)]), body)
 
     def test_parts_of_hosts(self):
-        """It fits by sums; Nova, which checks each provider, chooses."""
+        """The sums fit; Nova checks each provider and chooses the host."""
         rooms = [
             host_capacity.HostCapacity(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
                                     parts=frozenset(['VGPU']))
@@ -112,7 +112,7 @@ class TestPlanner(unittest.TestCase):
                    score=batch_model.ML))
 
     def test_further_alternatives(self):
-        """In order of preference, into what the first ones leave."""
+        """They are used in order, in the capacity left by the first."""
         rooms = [host('a', 4), host('b', 2)]
         self.assertEqual(
             {'x': ('2', {'b': 1}), 'y': ('4', {'a': 1})},
@@ -152,7 +152,7 @@ class TestPlanner(unittest.TestCase):
         self.assertEqual({}, decide(requests, [host('a', 3), host('b', 3)]))
 
     def test_no_fewer_start(self):
-        """No fewer of the first requests than one by one."""
+        """As many of the first requests start as one by one."""
         chance = random.Random(7)
         for _ in range(20):
             requests = [

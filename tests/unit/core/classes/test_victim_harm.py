@@ -177,7 +177,7 @@ class TestVictims(unittest.TestCase):
         by_uuid = {each.uuid: each for each, _ in found}
 
         def sums(chosen: tuple[Candidate, ...]) -> tuple[int, ...]:
-            """Without any folding."""
+            """Return the sums without merging equal terms."""
             of_each = [victim_harm.levels(CLASSES, by_uuid[c.uuid])
                        for c in chosen]
             return tuple(sum(level) for level in zip(*of_each, strict=True))

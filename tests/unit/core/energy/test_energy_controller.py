@@ -313,7 +313,7 @@ class TestController(unittest.TestCase):
         self.assertEqual([], self.woken(cloud))
 
     def test_hosts_are_missing(self):
-        """Nothing is decided by half of the hosts."""
+        """No decision is based on a part of the hosts."""
         cloud = Cloud(a=Host(idle_intervals=9), b=Host(power_steps.ASLEEP))
         cloud.is_whole, cloud.busy = False, 2
         self.assertEqual([energy_controller.Advance], list(self.step(cloud)))

@@ -32,7 +32,7 @@ names = st.sampled_from(NAMES)
 
 
 class EnergyMachine(machines.Machine):
-    """Some hosts, and the process that powers them; an Observed.
+    """State machine of hosts and the process that powers them.
 
     :ivar reserved: {name: when its reservation starts}
     :ivar requested: names of hosts that requests wait for

@@ -200,7 +200,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(clouds(), forecasts, policies)
     def test_the_reserved_wake_first_then_the_most_efficient(self, cloud,
                                                              forecast, policy):
-        """Where no aggregate asks, and nobody is due."""
+        """The case has no minimum of aggregates and no due hosts."""
         cloud = [dataclasses.replace(host, due=False) for host in cloud]
         policy = dataclasses.replace(policy, minimum_of={})
         switches = power_plan.decide(cloud, forecast, policy)

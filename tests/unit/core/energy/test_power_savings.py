@@ -27,7 +27,7 @@ class TestDelay(unittest.TestCase):
 class TestTotals(unittest.TestCase):
 
     def test_004_a_res_idle(self):
-        """Where all are on nothing is saved."""
+        """The savings are 0 while all hosts are on."""
         found = power_savings.totals([
             Sample(0, 10, 0, 4), Sample(50, 10, 0, 10),
             Sample(80, 10, 0, 0)], 100)

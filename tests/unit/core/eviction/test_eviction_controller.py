@@ -86,7 +86,7 @@ class TestController(unittest.TestCase):
         self.assertEqual(5 * SECOND, self.step(3).wake_at_us)
 
     def test_an_intent_that_was_not_carried_out(self):
-        """As if the last reading had become too old."""
+        """It is repeated as after an outdated reading."""
         self.give_notice()
         first = self.step(30)
         self.assertEqual(first.intents, self.step(31).intents)

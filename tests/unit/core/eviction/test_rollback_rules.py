@@ -90,7 +90,7 @@ class TestTakenBack(unittest.TestCase):
                 seen, 'here', asked))
 
     def test_an_eviction_that_does_not_show_yet(self):
-        """For example while Nova confirms a resize first."""
+        """Nova first confirms a resize, for example."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
             self.assertEqual(status, rollback_rules.closing_status(
                 ObservedServer('a', 'active', None, host),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When hosts are free, and which are taken: cases."""
+"""Cases of the calendar of free and reserved hosts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Test004D(unittest.TestCase):
 
 
 class TestWindow(unittest.TestCase):
-    """Nothing before it, nothing beyond it."""
+    """Hosts are reserved only within the window."""
 
     def find(self, start_s: int, end_s: int | None) -> int | None:
         """Return when B is free for 60 s."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When hosts are free, and which are taken: laws."""
+"""Laws of the calendar of free and reserved hosts."""
 
 from __future__ import annotations
 

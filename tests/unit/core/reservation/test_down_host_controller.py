@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When many hosts that are down are not given up."""
+"""Hosts are not replaced while many are down."""
 
 import dataclasses
 import unittest
@@ -68,7 +68,7 @@ class TestBrake(unittest.TestCase):
             down_host_controller.owner_reasons(missing, 'a', ''))
 
     def test_since_when_it_holds(self) -> None:
-        """Its owner was told then, perhaps by another engine."""
+        """The time is the recorded one, also of another engine."""
         told = dataclasses.replace(
             MINE, public_reason=down_host_controller.BRAKED,
             updated_at=reservation_model.from_s(500))

@@ -93,7 +93,7 @@ class TestMatches(unittest.TestCase):
         self.assertFalse(matches({"version": 1.95}))
 
     def test_in_is_as_relations_are(self) -> None:
-        """On either side."""
+        """The property may be on either side."""
         for query in (
             ["in", "$cores", 8], ["in", 8, "$cores"],
             ["in", "1.10", "$version"], ["in", 1.1, "$version"],

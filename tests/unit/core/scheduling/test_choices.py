@@ -16,7 +16,7 @@ SLOT = {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10}
 
 
 def slots(number):
-    """So many slots of a host."""
+    """Return the resources of this number of slots."""
     return {rc: number * amount for rc, amount in SLOT.items()}
 
 
@@ -219,7 +219,7 @@ class TestAlways(unittest.TestCase):
                          self.world.placed(SLOT, 'm1', 'm2', 'm3'))
 
     def test_cheap_victims_beat_a_poor_host_with_room(self):
-        """By the order of the weighers."""
+        """The order of the weighers decides."""
         self.world.weigh = lambda host, cost_us: host.name
         self.assertEqual([('host2', [])], self.world.placed(SLOT, 'n1'))
         self.setUp()
@@ -231,7 +231,7 @@ class TestAlways(unittest.TestCase):
 class TestRepeats(unittest.TestCase):
 
     def test_not_always_the_same(self):
-        """Each time that a server has given way makes it dearer."""
+        """Each eviction of a server raises its cost."""
         found = world.World()
         found.set(cost=costs.youngest_first,
                   cost_options=CostOptions(repeat_cost_s=3600))

@@ -113,7 +113,7 @@ class TestClasses(unittest.TestCase):
             self.world.policy.may_preempt_any(preemption_policy.NORMAL))
 
     def test_a_server_of_a_class_is_never_deleted(self) -> None:
-        """Not even if the operator does not allow shelve any more."""
+        """This holds even if the operator disallows shelve later."""
         known = world.server("s", action="shelve", class_name="silver")
         for allowed, able in (
             (("delete",), False),

@@ -84,7 +84,7 @@ class TestMemo(unittest.TestCase):
     @hypothesis.given(test_scheduling_cycle.clouds(),
                       st.lists(st.integers(1, 4), max_size=6))
     def test_the_memo_changes_no_decision(self, hosts, sizes):
-        """After any placements."""
+        """This holds after any placements."""
         remembering = test_scheduling_cycle.build(hosts)
         forgetful = test_scheduling_cycle.build(hosts)
         for number, size in enumerate(sizes):

@@ -123,7 +123,7 @@ class Cloud(memory_cloud.MemoryCloud):
                                               microseconds(self.now))
 
     def rank(self, name, waited_s):
-        """That of a request, '' for a normal one."""
+        """Return the rank of a request, '' for a normal one."""
         if not name:
             return preemption_policy.NORMAL
         now_us = microseconds(self.now)
@@ -346,7 +346,7 @@ class TestFloors(unittest.TestCase):
                              preemption_policy.NORMAL))
 
     def test_a_cost_of_ones_own(self):
-        """Nothing is known of how it changes."""
+        """Bounds make no assumption on how a custom cost changes."""
         self.policy = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 1)
         self.fill()

@@ -37,7 +37,7 @@ class TestBudgets(unittest.TestCase):
             found.caps([server('b1'), server('b2'), server('alone')]))
 
     def test_exceeded(self):
-        """Only what the victims themselves count for."""
+        """Only the budgets of the victims' projects count."""
         ending = {'a1': 'p', 'b1': 'p', 'b2': 'p', 'y': 'q', 'z': 'q'}
         self.assertEqual('', Budgets(3, 0, ending, {}).exceeded({'a1': 'p'}))
         self.assertEqual(

@@ -189,7 +189,7 @@ class TestRules(unittest.TestCase):
         self.assertEqual([("h", ["p"])], found.placed(SIZES["M"]))
 
     def test_003_c(self) -> None:
-        """Where not even all of them make room, nobody has to leave."""
+        """No server is evicted if all victims together do not suffice."""
         found = world.World()
         found.add("h", HOST, {"VCPU": 7, "MEMORY_MB": 14000},
                   {"p": (0, SIZES["S"])})

@@ -131,7 +131,7 @@ class TestReading(UnansweredTestCase):
         self.assertEqual('', self.cycle.silent.reason)
 
     def test_in_several_passes(self):
-        """Each may not take as long again."""
+        """All passes share the time limit."""
         self.broken = dict.fromkeys('hijkl', cloud_port.READ_S)
         self.order()
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)

@@ -27,7 +27,7 @@ def _scaled(module, scale):
 
 
 def _qos():
-    """With fewer requests and no validations, which would take too long."""
+    """Run fewer requests and no validations, to save time."""
     outcome = qos_experiment.Outcome({
         name: [fractions.Fraction(each) for each in ('1', '1/2', '0')]
         for name in ('gold', 'silver', 'bronze')}, 0, 1)

@@ -30,7 +30,7 @@ def machines(free=FREE):
 class TestPaper(unittest.TestCase):
 
     def place(self, requests, hosts, score=batch_model.DP):
-        """In one round."""
+        """Place all in one round."""
         return ecsched_flow.placer(score, rounds=1).place(requests, hosts)
 
     def test_001_a(self):
@@ -57,7 +57,7 @@ class TestPaper(unittest.TestCase):
         self.assertEqual(2_700_000, found.score)
 
     def test_001_c(self):
-        """As many as possible, though one alone could be placed better."""
+        """As many as possible are placed."""
         requests = [base.request(0, 50, 50),
                     base.request(1, 5, 5, hosts=['m0'])]
         hosts = machines(((100, 100), (50, 50)))

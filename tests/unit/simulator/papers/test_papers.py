@@ -85,7 +85,7 @@ class TestQos(unittest.TestCase):
 
 
     def test_money(self):
-        """Nothing where a promise is kept, by steps where it is not."""
+        """Money is returned in steps if a promise is broken."""
         def outcome(*silver):
             return types.SimpleNamespace(availabilities={
                 'silver': [fractions.Fraction(each) for each in silver]})

@@ -48,7 +48,7 @@ def take(hosts: list[sla.Host],
 
 class TestPublishedExample(unittest.TestCase):
     def test_000_a_the_published_example(self) -> None:
-        """But for its end, where the text forgets the bound of 3."""
+        """The end differs, where the text forgets the bound of 3."""
         hosts = [high("node1", 9), high("node2", 6), high("node3", 6)]
         queue = [
             request("c1", time=3, cores=3),

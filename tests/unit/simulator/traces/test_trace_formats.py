@@ -224,7 +224,7 @@ class TestErrors(unittest.TestCase):
         self.refused('swf', '; a comment\n', ': the trace is empty')
 
     def test_an_id_that_is_taken(self):
-        """Also after the first has gone, and in another file."""
+        """This holds after the first has ended and in other files."""
         boot = '{"t": %d, "kind": "boot", "id": "a", "resources": {}}\n'
         boot = boot.replace('{}', '{"VCPU": 1}')
         reserve = '{"t": 9, "kind": "reserve", "id": "a"}\n'
