@@ -51,12 +51,12 @@ for line in sys.argv[2:]:
 
 
 def names(lines):
-    """The set of those that these lines run."""
+    """Return the names of the benchmarks in these lines."""
     return {line.split()[0] for line in lines}
 
 
 def all_names():
-    """The set of those that there are."""
+    """Return the names of all benchmarks."""
     return {path.stem for path in BENCH.glob('*.py')} - _SHARED
 
 

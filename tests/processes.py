@@ -37,7 +37,7 @@ def run(function, *args, environment=None):
 
 
 def run_main(module, *argv, **kwargs):
-    """Return what running the main() of a module does."""
+    """Run the main() of a module; return its results."""
     return run(_main, module, argv, **kwargs)
 
 

@@ -11,7 +11,7 @@ from nova_preempt import metrics
 
 
 def series():
-    """{attribute of nova_preempt.metrics: names of what is asked for}."""
+    """Return {attribute of nova_preempt.metrics: series names}."""
     found = {}
     for attribute, metric in vars(metrics).items():
         if isinstance(metric, client.MetricWrapperBase):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions made again from what was answered the first time.
+"""Records decisions and replays them.
 
 What stands between a decision and the cloud writes down what is asked and
 answered; a Replay answers the same, and refuses another question. So a
@@ -43,7 +43,7 @@ class Record:
 
 
 class Recorder:
-    """A Cloud that writes down what another one answers."""
+    """A Cloud that records the answers of another one."""
 
     def __init__(self, cloud, log):
         self._cloud = cloud
@@ -63,7 +63,7 @@ class Recorder:
 
 
 def _frozen(value):
-    """A copy of what may be changed later."""
+    """Return a copy of a mutable value."""
     if isinstance(value, dict):
         return dict(value)
     if isinstance(value, tuple):
@@ -74,7 +74,7 @@ def _frozen(value):
 
 
 class RecordingCycle(scheduling_cycle.SchedulingCycle):
-    """The core's Cycle, which writes down what it is told and says.
+    """The core's Cycle, which records its inputs and outputs.
 
     :ivar record: a Record
     """
@@ -161,7 +161,7 @@ class _Again(scheduling_cycle.SchedulingCycle):
 
 
 def again(record, memo=None):
-    """Make the decisions of a Record again, by a plain loop.
+    """Replay the decisions of a Record in a plain loop.
 
     :param memo: a core Memo, which knows what those know who recorded: one
         that is given to all of their records in turn

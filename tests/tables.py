@@ -34,7 +34,7 @@ def make_mariadb(case):
 
 
 def make(database):
-    """Do what schema.sync() does to an empty database."""
+    """Create the tables like schema.sync()."""
     if not database.is_sqlite:
         schema.sync(database)
         return

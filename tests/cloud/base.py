@@ -96,7 +96,7 @@ class Place:
             '--venv', str(self.layout.venv), what, name))
 
     def configure(self, sections, constants=None):
-        """Have what is ours run with {section: {option: value}} as well.
+        """Add {section: {option: value}} to the options of our services.
 
         :param constants: {name, see minicloud.inside.service: value}, too
         """
@@ -156,7 +156,7 @@ def connect(cloud):
 
 
 class CloudTest(unittest.TestCase):
-    """Fails if a host was ever given away twice, or something is left.
+    """Fails if a host was overcommitted or resources are left over.
 
     :cvar OPTIONS: {section: {option: value}} of what is ours, besides that
         of the cloud; the last ones stay

@@ -173,7 +173,7 @@ class Book:
         return len(again)
 
     def give_up(self):
-        """Delete what Nova will never build.
+        """Delete servers that Nova will never build.
 
         The request for it is lost with the service that had it. Returns how
         many these are.
@@ -199,7 +199,7 @@ class Book:
             f'/servers/detail?name=^{outages.PREFIX}').json()['servers']}
 
     def _look(self):
-        """{name: server}, all there are but who are half recorded."""
+        """Return {name: server}, without half recorded servers."""
         with self._lock:
             before = {name for name, wish in self._wishes.items()
                       if wish.uuid}
@@ -223,7 +223,7 @@ class Book:
                 or server['OS-EXT-STS:task_state'] is not None]
 
     def unwanted(self):
-        """Texts on servers in a state that nobody has asked for."""
+        """Yield a text for each server in an unrequested state."""
         found = self._look()
         texts = [self._what_is_wrong(self._wishes.get(name), server)
                  for name, server in found.items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls nova-preempt-manage verify all the time, for what always holds."""
+"""Calls nova-preempt-manage verify in a loop."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ ALWAYS = frozenset(('over_capacity', 'broken_invariant'))
 
 
 class InvariantWatch(threading.Thread):
-    """Looks until it is stopped, however often a service is away.
+    """Calls verify until it is stopped, also during outages.
 
     :param command: of verify, as a shell takes it
     :param environment: of the command, None for that of this process

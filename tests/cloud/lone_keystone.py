@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A Keystone alone, on SQLite, for what needs nothing else of a cloud."""
+"""Starts Keystone alone, on SQLite."""
 
 import getpass
 import grp
@@ -79,7 +79,7 @@ class Keystone:
             time.sleep(_POLL_S)
 
     def pause(self):
-        """Have it answer nobody."""
+        """Let Keystone answer no request for a while."""
         self._process.terminate()
         self._process.wait()
 
@@ -100,7 +100,7 @@ class Keystone:
 
     @property
     def admin(self):
-        """An adapter of who may do everything."""
+        """Return an adapter of an administrator."""
         return adapter.Adapter(self.session('admin', 'admin'),
                                endpoint_override=self.url)
 

@@ -16,7 +16,7 @@ WARM_S = 180
 
 
 class Memory(threading.Thread):
-    """Reads what is resident of some services and their workers.
+    """Samples the resident memory of services and their workers.
 
     :param manager: a minicloud.services.Services
     :ivar read: {(name, pid): [(seconds since the start, bytes)]}
@@ -45,7 +45,7 @@ class Memory(threading.Thread):
         self.join()
 
     def report(self):
-        """A line for each process that was seen for long enough.
+        """Return a line for each process that ran long enough.
 
         What it grew by is told of each half of that time: a process that
         loses memory does so in the second as in the first.

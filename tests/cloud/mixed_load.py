@@ -198,7 +198,7 @@ class Load:
         self._users = []
 
     def play(self):
-        """Texts on what is wrong."""
+        """Run the load; return a text for each fault."""
         place = self._place
         place.configure(OPTIONS, CONSTANTS)
         self._make_reservable()
@@ -259,7 +259,7 @@ class Load:
             future.result()
 
     def _settle(self):
-        """Texts on what does not."""
+        """Return a text for each server that does not settle."""
         _say('No more load.')
         self._run.faults += [f'{name} has ended at last'
                              for name in self._place.ended()]
@@ -311,7 +311,7 @@ class Load:
                 ] if done.returncode else []
 
     def _clean(self):
-        """Texts on what is left when all servers are gone."""
+        """Delete all servers; return a text for each leftover."""
         for compute in self._computes.values():
             cloud = outages.Cloud(compute, self._image)
             cloud.delete(list(cloud.servers()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read Placement all the time, and remember who gave away too much."""
+"""Samples Placement to find overcommitted providers."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ MICROVERSION = '1.39'
 
 
 class Sampler(threading.Thread):
-    """Looks until it is stopped, however often Placement is away.
+    """Samples until it is stopped, also during outages.
 
     :param placement: a keystoneauth1 adapter
     :ivar samples: how many times it has seen a provider

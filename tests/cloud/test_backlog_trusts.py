@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Trusts, made, used and deleted with a real Keystone, and nothing else."""
+"""Tests of trusts with a real Keystone."""
 
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of classes, some of which give way to others and come back."""
+"""Servers of classes that are evicted for others and return."""
 
 from openstack import exceptions
 

@@ -85,7 +85,7 @@ class TestEnergy(base.CloudTest):
         return asleep if len(asleep) == len(self.hosts) - 1 else None
 
     def _has_saved(self):
-        """Soon after they fell asleep it is nothing yet, rounded."""
+        """Return whether the rounded savings are above 0 already."""
         report = self._report()
         return report['e_savings_core_s'] > 0 and report['saved_kwh'] > 0
 

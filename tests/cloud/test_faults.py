@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services that die, stand still or go away while somebody preempts.
+"""Services that die, stall or are away during preemptions.
 
 One normal server is booted into a full cloud each time, and at some moment
 something happens to a service for a while. However the boot ends, no more

@@ -112,7 +112,7 @@ class PlacementTests:
         self.assertEqual(1, self.port.get_consumer(found.uuid).generation)
 
     def test_empty_allocations_of_a_new_consumer_leave_it_behind(self):
-        """Placement makes it, and nobody can read its generation."""
+        """Placement creates it, but its generation cannot be read."""
         unknown = _consumer({})
         self.port.post_allocations([unknown])
         self.assertIsNone(self.port.get_consumer(unknown.uuid).generation)

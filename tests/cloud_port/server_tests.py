@@ -76,7 +76,7 @@ class ServerTestCase:
 
 
 class BootTests(ServerTestCase):
-    """Boots, and deletions of what is not there yet."""
+    """Boots, and deletions of servers that are not built yet."""
 
     def test_boot(self):
         with self.held('schedule'):
@@ -221,7 +221,7 @@ class EndTests(ServerTestCase):
         self.gone(self.server)
 
     def test_delete_on_a_host_that_is_down(self):
-        """Nova's API does it, and asks nobody."""
+        """Nova's API deletes it without calling the compute service."""
         self.set_up('host1', False)
         with self.held('destroy'):
             self.owner.servers.delete(self.server)

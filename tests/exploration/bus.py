@@ -10,7 +10,7 @@ _TIMEOUT_S = 60
 
 
 def sender(world):
-    """Return what stands for rpc.EngineClient._send.
+    """Return a replacement for rpc.EngineClient._send.
 
     :param world: a world.World
     """

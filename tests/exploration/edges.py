@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces what nova_preempt calls by the services of a world.
+"""Replaces the services that nova_preempt calls.
 
 The database is real, one file for all processes; its transactions are seams,
 and its clock is that of the world.

@@ -22,7 +22,7 @@ def _await_decision(world, watcher):
 
 @operations.kind
 def victim_changes(world, watcher, rng):
-    """Somebody does something to a server that is to end."""
+    """A user or an administrator changes a victim."""
     decision = _await_decision(world, watcher)
     if decision is not None:
         world.loop.sleep(rng.choice((0, rng.uniform(0, 3),
@@ -86,7 +86,7 @@ def owner_crashes(world, watcher, rng):
 
 @operations.kind
 def allocations_are_audited(world, watcher, rng):
-    """An operator frees what belongs to no server: stand-ins, too.
+    """An operator deletes allocations without server: stand-ins, too.
 
     As ``nova-manage placement audit --delete`` does.
     """

@@ -11,7 +11,7 @@ from nova_preempt.power import power_errors
 
 
 class Faults:
-    """Draws what fails.
+    """Draws which calls fail.
 
     :param rng: a random.Random of its own
     :param rate: how often a call fails; None: drawn, and with it how often a

@@ -37,7 +37,7 @@ class MemoryDatabase(connection.Database):
             self._driver.execute(f'PRAGMA {each}')
 
     def empty(self):
-        """Make all tables as they are at first."""
+        """Empty all tables."""
         self._session.close()
         tables.make(self)
         # The session is within a transaction from now on, as far as it knows.

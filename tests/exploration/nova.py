@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova in memory: servers, what its API lets users do, and what follows.
+"""Nova in memory: its servers and the calls of its API.
 
 States, task states and refusals are those of nova/compute/api.py; the order in
 which allocations come and go is that of nova/conductor/manager.py and
@@ -89,7 +89,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
 
     def request(self, flavor, project_id, count=1, hints=None, tags=(),
                 user_id='user'):
-        """Write what is asked for, before any host is looked for."""
+        """Write the build request, before scheduling."""
         servers = []
         for _ in range(count):
             server = nova_servers.Server(
@@ -173,7 +173,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
     # -- allocations, by Nova --------------------------------------------
 
     def _empty(self, consumer):
-        """Free what a move has held, unless somebody changes it."""
+        """Free a move's allocations, unless they have changed."""
         held = self.placement('get', f'/allocations/{consumer}').json()
         if held['allocations']:
             self.placement('put', f'/allocations/{consumer}', {
@@ -219,7 +219,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         return server
 
     def check(self, server, vm_states, task_states=(None,), is_admin=True):
-        """Refuse what its state, or a lock, forbids.
+        """Refuse an action that the state or a lock forbids.
 
         :raises Conflict: as Nova's API answers
         """
@@ -232,7 +232,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
                 409, f'{server.vm_state}, {server.task_state}')
 
     def act(self, uuid, action, is_admin=True, by=None, **arguments):
-        """Do what the API is asked for; returns at once, as it does.
+        """Begin an action of the API and return at once.
 
         :param by: the project that is recorded, None for that of such a user
         """

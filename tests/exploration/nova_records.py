@@ -36,7 +36,7 @@ class CellMapping:
 
 
 class Context:
-    """A context of a cell, as far as it is read."""
+    """The attributes of a cell's context that are read."""
 
     def __init__(self, cell, read_deleted):
         self.cell_uuid = cell.uuid

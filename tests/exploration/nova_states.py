@@ -13,7 +13,7 @@ class States:
             self._take('cast')
 
     def _until_runs(self, name):
-        """Wait until a compute service takes what was cast to it."""
+        """Wait until a compute service handles a cast."""
         while not self.hosts[name].runs:
             self._take('cast')
 

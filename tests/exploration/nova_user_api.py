@@ -107,7 +107,7 @@ class UserApi:
             'extra_specs': dict(found.extra_specs)}})
 
     def used(self, project):
-        """{'instances', 'cores' or 'ram': what a project has}."""
+        """Return {'instances', 'cores' or 'ram': use of a project}."""
         found = [server.flavor for server in self._nova.servers.values()
                  if server.project_id == project and not server.deleted
                  and (server.is_requested or server.cell is not None)]

@@ -249,7 +249,7 @@ class MemoryPlacement:
         return Response(204)
 
     def _invalid(self, changes):
-        """The Response to what is never right, None if there is no such."""
+        """Return the Response to an invalid request, None if valid."""
         for item in (item for body in changes.values()
                      for item in body['allocations'].values()):
             amounts = item['resources']

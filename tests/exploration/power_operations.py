@@ -18,7 +18,7 @@ def controller_hangs(world, watcher, rng):
 
 @operations.kind
 def host_is_powered_on(world, watcher, rng):
-    """Somebody pushes the button of a host."""
+    """An operator pushes the power button of a host."""
     _machine(world, rng).power_on()
 
 

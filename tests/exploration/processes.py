@@ -189,7 +189,7 @@ class _Process:
         self.parts = None
 
     def start(self):
-        """Begin to run; it serves once it has read what it needs."""
+        """Start; serve after the initial reads."""
         self.process.is_alive = True
         self.world.loop.start(self.process, self.name, self._run)
 

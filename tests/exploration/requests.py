@@ -5,7 +5,7 @@ from nova import objects
 
 
 def flavor(number, name, vcpus, extra_specs):
-    """A Flavor of so many vCPUs, 1 GiB and 10 GiB of disk each."""
+    """Return a Flavor with 1 GiB and 10 GiB of disk per vCPU."""
     return objects.Flavor(
         id=number, flavorid=str(number), name=name, vcpus=vcpus,
         memory_mb=vcpus * 1024, root_gb=vcpus * 10, ephemeral_gb=0, swap=0,

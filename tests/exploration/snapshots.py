@@ -68,7 +68,7 @@ class Watcher:
         self._read_at = -1        # world.writes when that was read
 
     def act(self, method, uuid):
-        """Note a call of ours that ends a server, as it is sent to Nova."""
+        """Record a call by which we end a server."""
         world = self._world
         server = world.nova.servers.get(uuid)
         if server is None or server.deleted:
@@ -188,7 +188,7 @@ class Watcher:
             (noticed_s + notice_s) * 1e6)
 
     def paused(self, is_paused):
-        """Note that an operator has paused preemption, or goes on."""
+        """Record that an operator has paused or resumed preemption."""
         self._paused_since_s = self._world.loop.now_s if is_paused else None
 
     @staticmethod
@@ -201,7 +201,7 @@ class Watcher:
                   for victim in each.victims))
 
     def _read(self, read):
-        """Read the database without letting others go on."""
+        """Read the database without switching tasks."""
         loop = self._world.loop
         current, loop.current = loop.current, None
         try:
@@ -210,7 +210,7 @@ class Watcher:
             loop.current = current
 
     def _records(self):
-        """Return what the database has, as of the last write.
+        """Return the records of the database as of the last write.
 
         :returns: [db.Decision], {name of an owner: whether it lives}, and
             {host: its power}
@@ -224,7 +224,7 @@ class Watcher:
         return self._found
 
     def open_decisions(self):
-        """Return the db.Decisions that somebody has still to finish."""
+        """Return the db.Decisions that are not finished."""
         return [each for each in self._records()[0]
                 if each.status in cloud_snapshot.OPEN]
 
@@ -237,7 +237,7 @@ class Watcher:
                 or victim.status == victim_status.STOPPED}
 
     def rob(self, consumer):
-        """Note that an operator has freed what a stand-in held."""
+        """Record that an operator has freed a stand-in's allocations."""
         self._robbed.update(
             victim.server_uuid for each in self.open_decisions()
             if consumer in allocation_claim.all_stand_ins(each)

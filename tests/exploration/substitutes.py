@@ -294,7 +294,7 @@ class Executor(concurrent.futures.Executor):
 
 
 def install():
-    """Replace what nova_preempt will import."""
+    """Replace modules that nova_preempt will import."""
     time.monotonic = monotonic
     time.time = wall
     time.sleep = sleep

@@ -17,11 +17,11 @@ START_S = 1_800_000_000
 
 
 class Crashed(BaseException):
-    """The process of the task is dead; nothing of it goes on."""
+    """The process of the task is dead, with all of its tasks."""
 
 
 class Deadlock(Exception):
-    """No task can go on, and none waits for a time."""
+    """No task can run, and none waits for a time."""
 
 
 class Process:
@@ -98,14 +98,14 @@ class Loop:
     # -- tasks -----------------------------------------------------------
 
     def start(self, process, name, function):
-        """Begin a Task, which goes on when it is drawn."""
+        """Start a Task, which runs when it is drawn."""
         task = Task(self, process, name, function)
         process.tasks.append(task)
         self._ready.append(task)
         return task
 
     def ended(self, task):
-        """Wake whoever waits for the end of a task."""
+        """Wake the tasks that wait for the end of a task."""
         if task in task.process.tasks:
             task.process.tasks.remove(task)
         for other in self._waiting.pop(id(task), ()):
@@ -148,7 +148,7 @@ class Loop:
             raise Crashed
 
     def switch(self):
-        """Let another task go on, or this one: the seed chooses."""
+        """Let the task run that the seed draws."""
         if self.current is None:
             return
         self.check()
@@ -157,7 +157,7 @@ class Loop:
         self.check()
 
     def block(self, timeout_s=None):
-        """Wait until wake(), or for so long.
+        """Wait until wake() or a timeout.
 
         :returns: what wake() gave, None where the time is over
         """
@@ -177,7 +177,7 @@ class Loop:
         return task.woken_by
 
     def wake(self, task, by=True):
-        """Let a task that waits go on."""
+        """Let a waiting task continue."""
         if task.is_over or task in self._ready:
             return
         task.wakes += 1
@@ -194,7 +194,7 @@ class Loop:
     # -- the loop --------------------------------------------------------
 
     def run(self, until_s, is_over=lambda: False):
-        """Let tasks go on until a time, or until something is so."""
+        """Run tasks until a time or until a condition holds."""
         while not is_over():
             while self._sleeping and self._sleeping[0][0] <= self.now_s:
                 _when, _number, task, wakes = heapq.heappop(self._sleeping)

@@ -38,7 +38,7 @@ class Trap:
 
 
 def spring(world, fault, call):
-    """Do what happens before a call, if this fault is one of KINDS."""
+    """Act before a call, if the fault is in KINDS."""
     spring_one = _SPRINGS.get(fault)
     if spring_one is not None:
         world.loop.tell('trap:', fault, call)

@@ -30,7 +30,7 @@ from tests.exploration import traps
 
 
 class World:
-    """Everything of one exploration; a context manager.
+    """A world with all services of an exploration; a context manager.
 
     :param seed: of all that is drawn
     :param trace: called with each line of what happens, None for nothing
@@ -144,7 +144,7 @@ class World:
                 else self._durations.uniform(3, 40))
 
     def seam(self, kind, what):
-        """Let others go on; fail before anything is done, if that is drawn.
+        """Let other tasks run; then fail, if that is drawn.
         """
         self.call(kind, what, lambda: None)
 
@@ -193,7 +193,7 @@ class World:
         return result
 
     def _deliver_late(self, kind, what, function):
-        """Have a request arrive after whoever sent it has given up."""
+        """Deliver a request after its sender has timed out."""
         def deliver():
             self.loop.sleep(self.faults.rng.uniform(
                 0, faults.SERVICES[kind]))
@@ -254,7 +254,7 @@ class World:
         return task.result
 
     def _free_as_an_operator(self, servers):
-        """Free what a claim of Nova's own has left behind.
+        """Free allocations left by a claim of Nova's own.
 
         Nova does not where the answer of its scheduler is lost; what of it is
         by a decision of ours is ours to free.

@@ -51,7 +51,7 @@ class PreemptionTestCase(embedded_cloud.EmbeddedTestCase):
         return self.wait(server)
 
     def boot_in_vain(self, name='vain', flavor=None, **kwargs):
-        """Boot a server that gets NoValidHost, and nobody ends for it."""
+        """Boot a server that gets NoValidHost without evictions."""
         before = self.alive()
         server = self.boot(name, flavor or self.small, **kwargs)
         self.assertIn('No valid host', str(self.wait_failed(server)))
@@ -114,7 +114,7 @@ class PreemptionTestCase(embedded_cloud.EmbeddedTestCase):
         return self.now - datetime.timedelta(seconds=uptime_s)
 
     def change_record(self, server_id, cell='cell1', **values):
-        """Change what Nova has recorded of a server."""
+        """Change Nova's record of a server."""
         with self.cell_context(cell) as context:
             instance = objects.Instance.get_by_uuid(context, server_id)
             for name, value in values.items():
@@ -142,7 +142,7 @@ class PreemptionTestCase(embedded_cloud.EmbeddedTestCase):
         self.clock = lambda: self.now
 
     def start_engine(self, **backlog):
-        """An engine that does what it is told to: run_once()."""
+        """Start an engine that runs only in run_once()."""
         engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now, trusts=self.trusts, **backlog)

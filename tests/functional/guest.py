@@ -19,7 +19,7 @@ _ADDRESS = '192.168.1.3'
 
 
 class Guest(fixtures.Fixture):
-    """The metadata service as one server finds it at 169.254.169.254.
+    """The metadata service, as a server sees it.
 
     It is the application of nova-metadata, on a socket. In front of it is what
     Neutron's proxy does: it tells, with its signature, which server asks.

@@ -72,7 +72,7 @@ class BacklogTestCase(base.PreemptionTestCase):
         (engine or self.engine).backlog.step()
 
     def step_until(self, uuid, *states):
-        """Look again and again; returns the request as it is then."""
+        """Run passes until a condition holds; return the request."""
         def reached():
             self.step()
             found = self.get(uuid)
@@ -209,7 +209,7 @@ class TestLife(BacklogTestCase):
             state=backlog_model.CANCELLED, **values))
 
     def clear_up(self):
-        """Look until nothing is left to be cleared up."""
+        """Run passes until nothing has to be cleaned up."""
         def clear():
             self.step()
             return not self.trusts.made
@@ -273,7 +273,7 @@ class TestLife(BacklogTestCase):
         self.assertEqual('', self.get(uuid).reason)
 
     def check_left(self):
-        """Nova lets nobody delete them."""
+        """Check requests whose servers Nova lets no user delete."""
         uuid = self.leave()
         server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.cancel(uuid, ends_servers=True)

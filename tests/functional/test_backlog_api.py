@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests that wait, from what a user asks the API to what Nova does."""
+"""Waiting requests, from the API to Nova."""
 
 import base64
 import dataclasses

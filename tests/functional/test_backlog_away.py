@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait while what they need is away, or deleted."""
+"""Waiting requests whose resources are away or deleted."""
 
 import contextlib
 import threading

@@ -136,7 +136,7 @@ class TestGroups(GroupsTestCase):
         self.assertIn('scheduler hints', start['reason'])
 
     def boot_in(self, group):
-        """The server of a user who does not wait."""
+        """Boot a server outside of the backlog."""
         reply = self.user().create({'server': {
             'name': 'first', 'imageRef': embedded_cloud.IMAGE,
             'networks': 'none',

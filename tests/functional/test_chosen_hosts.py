@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that were chosen for requests, and who tries to choose some."""
+"""Hosts chosen by the engine, and users' attempts to choose."""
 
 import datetime
 

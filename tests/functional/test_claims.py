@@ -241,7 +241,7 @@ class TestEachCall(test.TestCase):
                 types.SimpleNamespace(actions=['delete']), set()).repair()
 
     def end(self, is_placed):
-        """Everybody else does what harms most; then it is repaired."""
+        """Other processes interfere; then the repair runs."""
         others = [SERVER] if is_placed else []
         if not is_placed and self.operation == 'create':
             # Its user deletes the server, which is in ERROR.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of a class end for others of a class, and come back."""
+"""Servers of classes are evicted for others and return."""
 
 import datetime
 from unittest import mock
@@ -66,7 +66,7 @@ class ClassesTestCase(base.PreemptionTestCase):
         return server
 
     def look(self):
-        """Do what threads of the engine and the scheduler do regularly."""
+        """Run the periodic tasks of engine and scheduler once."""
         for item in self.engine._timed:
             for name, work, _ in item.tasks:
                 if name == 'clocks of classes':

@@ -32,7 +32,7 @@ def metric(name, **labels):
 
 
 class Looking:
-    """Does what a thread of the engine does each LOOK_S."""
+    """Runs a periodic task of the engine every LOOK_S."""
 
     def look(self, engine=None):
         work, = (work for item in (engine or self.engine)._timed
@@ -181,7 +181,7 @@ class TestPreempted(ClassesTestCase):
                          self.times(silver, found))
 
     def test_a_guest_that_shuts_down_keeps_its_place(self):
-        """Nova stops its server, in nobody's name."""
+        """Nova stops the server without a user's request."""
         silver = self.boot_silver('silver')
         manager = self.computes['host1'].manager
         manager.driver.instances[silver].state = power_state.SHUTDOWN

@@ -28,7 +28,7 @@ ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = power_steps.STATES
 
 
 class Machines:
-    """A nova-compute is what is left of a machine in the embedded cloud.
+    """Machines of the embedded cloud, each a nova-compute.
 
     To power one off is to stop it, as the shutdown of a host does. Nova sees
     what it sees then: no more reports, and no answers.
@@ -124,7 +124,7 @@ class EnergyTestCase(base.PreemptionTestCase):
     # -- time goes by ----------------------------------------------------
 
     def tick(self, seconds=10):
-        """Let time go by, and the engine do what it does then."""
+        """Advance the clock and run the engine once."""
         self.now += datetime.timedelta(seconds=seconds)
         self.engine.power.control.step()
         self.engine.power.switcher.wait()

@@ -47,7 +47,7 @@ class WeigherTestCase(base.PreemptionTestCase):
         return weigher.figures
 
     def boot_many(self, number, **kwargs):
-        """The hosts of so many servers, one after the other."""
+        """Boot servers one after the other; return their hosts."""
         return [self.boot_normal(f'n{index}', **kwargs)[
             'OS-EXT-SRV-ATTR:host'] for index in range(number)]
 
@@ -55,7 +55,7 @@ class WeigherTestCase(base.PreemptionTestCase):
 class TestFigures(WeigherTestCase):
 
     def test_the_most_efficient_first(self):
-        """The unknown last, and as much as an aggregate lets it count."""
+        """Unknown hosts come last; an aggregate sets the multiplier."""
         self.flags(group='energy', unknown='last')
         self.learn(host1=(2e12, 1000, None), host2=(9e12, 1000, None),
                    host4=(3e12, 1000, None))

@@ -172,7 +172,7 @@ class TestLostRaces(base.PreemptionTestCase):
         self.boot_spot('d', 'host2', 1000)
 
     def lose(self, times):
-        """Somebody else changes the first victims just before the swap."""
+        """Change the first victims' allocations before the swap."""
         placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
         lost = []
@@ -332,7 +332,7 @@ class TestStandInDeleted(base.PreemptionTestCase):
         return server
 
     def audit(self):
-        """Have Nova delete what it does not know; returns its exit code."""
+        """Run Nova's placement audit; return its exit status."""
         return nova_manage.PlacementCommands().audit(delete=True)
 
     def test_no_victim_is_evicted_after_the_stand_in_is_deleted(self):

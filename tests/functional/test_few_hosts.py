@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host states of few hosts are those that Nova makes of all."""
+"""Host states of some hosts equal those of all hosts."""
 
 from unittest import mock
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever comes while others give way already joins their end."""
+"""Requests join evictions that have already begun."""
 
 from unittest import mock
 
@@ -138,7 +138,7 @@ class TestTakenBack(base.PreemptionTestCase):
                         self.boot_spot('b', 'host1', 200)]
 
     def test_rolled_back_by_another_just_before_the_swap(self):
-        """The recovery of another scheduler saw nothing to take back."""
+        """Another scheduler's recovery found nothing to roll back."""
         placement = self.scheduler.preemption.clients.placement
         real = placement.post_allocations
         closed = []

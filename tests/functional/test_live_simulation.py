@@ -162,7 +162,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
         self.now = self.begin + at_s * _SECOND
 
     def boot_one(self, at_s, name, size, spot=False, own=False):
-        """Boot a server; note where it goes, and who ends for it."""
+        """Boot a server; record its host and its victims."""
         self.go_to(at_s)
         lease_cache.current(CONF).refresh()
         self.trace.append(trace_model.Boot(
@@ -183,7 +183,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
         self.note_ends()
 
     def note_ends(self):
-        """Note who has ended since, and who is elsewhere."""
+        """Record servers that have ended or moved since."""
         names = {uuid: name for name, uuid in self.ids.items()}
         there = {names[server['id']]: server['OS-EXT-SRV-ATTR:host']
                  for server in self.servers() if server['status'] != 'ERROR'}

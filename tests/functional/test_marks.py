@@ -18,7 +18,7 @@ HINT = {'preemptible': 'true'}
 class MarksTestCase(base.PreemptionTestCase):
 
     def boot_full(self, flavor=None, **kwargs):
-        """Boot a normal server on a full cloud; return who ended for it."""
+        """Boot a normal server on a full cloud; return its victims."""
         before = self.alive()
         server = self.boot_normal(flavor=flavor, **kwargs)['id']
         victims = self.last_victims()

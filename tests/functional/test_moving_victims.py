@@ -87,6 +87,6 @@ class TestMovingVictims(test_failures.Killing, base.PreemptionTestCase):
         self.assert_repaired('host2', decisions.MIGRATED)
 
     def test_the_migration_fails(self):
-        """Nova leaves it what it was to have on the other host."""
+        """Nova does not free its allocation on the other host."""
         self.begin('recover').set()
         self.assert_repaired('host1', decisions.KEPT)

@@ -26,7 +26,7 @@ class MultiCreateTestCase(base.PreemptionTestCase):
             self.scheduler.host_manager.get_weighed_hosts)
 
     def boot_many(self, count, policy=None, flavor=None):
-        """The hosts of so many servers, [] if they have none."""
+        """Boot several servers; return their hosts, [] if refused."""
         body = {'server': {**self._build_server(
             name='many', image_uuid=embedded_cloud.IMAGE, networks='none',
             flavor_id=flavor or self.small), 'min_count': count,
@@ -132,7 +132,7 @@ class TestMultiCreate(MultiCreateTestCase):
 class TestPreempting(MultiCreateTestCase):
 
     def test_multi_create_evicts_servers(self):
-        """Nova's weighers choose as usual, and no server is evicted in vain.
+        """Nova's weighers choose as usual; all evictions are needed.
         """
         self.add_hosts('host1', 'host2')
         self.decide('ml')

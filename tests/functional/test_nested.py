@@ -63,7 +63,7 @@ class TreeTestCase(base.PreemptionTestCase):
         return self._flavors[name]
 
     def devices(self, server_id):
-        """{name of a provider: {class: amount}} of what a server has."""
+        """Return a server's {provider name: {class: amount}}."""
         names = {provider['uuid']: provider['name']
                  for provider in self._get_all_providers()}
         found = self._get_allocations_by_server_uuid(server_id)
@@ -251,7 +251,7 @@ class PCITestCase(TreeTestCase):
 class TestPCIDevices(PCITestCase):
 
     def fill(self):
-        """{size: ids of spot servers of so many devices}."""
+        """Fill the devices; return {number of devices: spot servers}."""
         spots = {}
         for size, uptime_s in ((4, 1800), (2, 600), (1, 2400), (1, 300)):
             spots.setdefault(size, []).append(self.boot_spot(
@@ -291,7 +291,7 @@ class TestPCIDevices(PCITestCase):
         self.boot_in_vain(flavor=self.normal[1])
 
     def check_questions(self, cheap):
-        """The alias of a flavor is asked for, as by a boot."""
+        """Check the queries with the PCI alias of a flavor."""
         questions = scheduler_endpoint.QueryEndpoint(self.scheduler)
         context = nova_context.get_admin_context()
         self.assertEqual([(0, 8), (0, 2), (0, 1)], [

@@ -44,7 +44,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
         return found
 
     def check(self, victim, target, name, after=True, **held):
-        """Die there; the stand-in has something or not, then nothing.
+        """Crash at this step; check the stand-in before and after.
 
         :param held: what is known then, see below
         """
@@ -69,7 +69,7 @@ class TestStandIns(test_failures.Killing, test_nested.PCITestCase):
         self.assertEqual([], self.audit())
 
     def wait_consistent(self):
-        """Servers that were never built have nothing either."""
+        """Wait for consistency, also of servers never built."""
         self.wait_for(lambda: not {
             consumer for servers in self.allocations().values()
             for consumer in servers} - self.alive(), 'space to be freed')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random trees: what the core makes of them against Placement itself."""
+"""Compares the core with Placement on random trees."""
 
 import logging
 import random
@@ -100,7 +100,7 @@ class RandomTrees(fixtures.TestWithFixtures):
             if not request.isolate or _is_isolated(each['mappings'])]
 
     def check(self, seed):
-        """Compare one; tell whether somebody has to end."""
+        """Compare one case; return whether it needs victims."""
         rng = random.Random(seed)
         empty = trees.draw_host(rng)
         held, spot = trees.draw_tenants(rng, empty)

@@ -41,7 +41,7 @@ class OperationTestCase(base.PreemptionTestCase):
 
     def assert_in_vain(self, server_id, action, arguments=None,
                        status='ACTIVE'):
-        """The action fails as in Nova, and nobody ends."""
+        """Assert that the action fails without evictions."""
         decisions = len(self.decisions.get_decisions(
             statuses=[db_decisions.DONE]))
         alive, host = self.alive(), self.host_of(server_id)

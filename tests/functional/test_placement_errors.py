@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement fails: the request goes elsewhere, or nobody ends for it."""
+"""Placement fails: requests use other hosts or evict nobody."""
 
 from unittest import mock
 

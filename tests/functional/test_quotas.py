@@ -30,7 +30,7 @@ class QuotaTestCase(base.PreemptionTestCase):
         self.scheduler.retry_loop.start()
 
     def refuse(self, flavor, **kwargs):
-        """Boot in vain; return what the user sees."""
+        """Boot a server that is refused; return the user's message."""
         server = self.boot_in_vain(flavor=flavor, **kwargs)
         return self.api.get_server(server)['fault']['message']
 
@@ -281,7 +281,7 @@ class TestAllocationProject(QuotaTestCase):
         self.wait_consistent()
 
     def test_allocations_of_the_wrong_project_are_corrected(self):
-        """Servers from before, and what Nova's conductor has claimed."""
+        """Older servers and claims of Nova's conductor are corrected."""
         self.limit(allocation_project_id='')
         spot = self.boot_spot('a', 'host1')
         normal = self.boot_normal('n')['id']

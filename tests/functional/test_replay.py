@@ -17,7 +17,7 @@ SEED = 20261122
 
 
 class TestReplay(base.PreemptionTestCase):
-    """A scheduler's decisions, made again from what it was told.
+    """Replays decisions of a scheduler from recorded answers.
 
     Hosts of five sizes, preemptible servers of four, some of which may not
     end, requests of any size for one server or two: whatever comes, a plain
@@ -63,7 +63,7 @@ class TestReplay(base.PreemptionTestCase):
                                     self.now)
 
     def explain(self, flavor):
-        """Ask what would be done; tell the outcome."""
+        """Ask for a preview; return its outcome."""
         context = nova_context.get_admin_context()
         endpoint = next(item for item in self.scheduler.additional_endpoints
                         if hasattr(item, 'explain'))
@@ -81,7 +81,7 @@ class TestReplay(base.PreemptionTestCase):
         return ids[self.random.choice(sorted(ids))]
 
     def replay(self):
-        """Make all recorded decisions again; those that ended somebody."""
+        """Replay all decisions; return those that evicted servers."""
         remembered = cost_bound_cache.CostBoundCache()
         return [plan for record in self.recorded
                 for _host, plan in replay.again(record, remembered)

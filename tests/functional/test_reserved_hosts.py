@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of reservations: what is known of them, and what befalls them."""
+"""Hosts of reservations: inventory and failures."""
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import reservation_model

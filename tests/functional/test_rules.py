@@ -447,7 +447,7 @@ class TestHungCell(TwoCellsTestCase):
         self.boot_normal(host='host1')
 
     def test_open_decisions_and_old_servers(self):
-        """Nova, which waits for the cell, is asked for none of them."""
+        """Nova, which would wait for the cell, is not called."""
         self.hung = []
         self.flags(maximum_runtime_s=3600, group='preemption')
         self.restart_scheduler()

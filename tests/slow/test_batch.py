@@ -31,7 +31,7 @@ class TestBatches(unittest.TestCase):
             self.assertAlmostEqual(most, found.score, delta=len(requests))
 
     def test_a_hundred_thousand(self):
-        """They are placed in parts, and nothing is overdrawn."""
+        """They are placed in parts, and no host is overcommitted."""
         chance = random.Random(2)
         hosts = [base.host(f'h{number:03}', chance.randint(0, 64),
                            chance.randint(0, 256)) for number in range(500)]

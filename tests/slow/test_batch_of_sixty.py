@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sixty requests at once, on twelve hosts, beside somebody else."""
+"""Sixty requests at once on twelve hosts with other users."""
 
 import collections
 import dataclasses
@@ -119,7 +119,7 @@ class TestSixty(test_backlog.BacklogTestCase):
         self.wait_consistent()
 
     def settle_all(self, uuids):
-        """Look until nothing is on its way, and all has been tried."""
+        """Run passes until all requests run or have been tried."""
         def settled():
             self.step()
             self.pass_time(30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API is what its OpenAPI document says, whatever is sent, more often."""
+"""Fuzzes the API against its OpenAPI document for longer."""
 
 from tests.unit.api import test_openapi
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who do anything at any time, and services that fail now and then.
+"""Random actions of users while services fail.
 
 NOVA_PREEMPT_RANDOM_S says for how many seconds they do (60), and
 NOVA_PREEMPT_RANDOM_SEED by which random numbers (1); what the threads do at
@@ -166,7 +166,7 @@ class TestRandom(base.PreemptionTestCase):
             engine.run_once()
 
     def periodic(self):
-        """Do what the services do periodically."""
+        """Run the periodic tasks of the services."""
         while not self.calm.wait(2):
             for scheduler in self.schedulers:
                 scheduler._refresh_preemptible_servers(None)
@@ -219,7 +219,7 @@ class TestRandom(base.PreemptionTestCase):
     # -- what has to be so afterwards ------------------------------------
 
     def busy(self):
-        """Servers that Nova or somebody of ours still works on."""
+        """Return servers that Nova or our services still change."""
         # Nova leaves some that are deleted while they fail as they are.
         return [server['id'] for server in map(self.known, self.servers())
                 if server['status'] in ('BUILD', 'RESIZE')

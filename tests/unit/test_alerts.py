@@ -28,7 +28,7 @@ class TestAlerts(unittest.TestCase):
             self.assertLessEqual(asked, known)
 
     def test_metrics_of_the_leader_are_filtered(self):
-        """Another one may show for ever what it saw last as it acted."""
+        """A former leader keeps showing its last values."""
         stale = {'nova_preempt_cycles', 'nova_preempt_backlog_requests',
                  'nova_preempt_backlog_trusts_left',
                  'nova_preempt_class_servers_below_target'}

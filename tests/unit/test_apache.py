@@ -67,7 +67,7 @@ class TestApache(unittest.TestCase):
             'auth_strategy = noauth\n')
 
     def configuration(self):
-        """The example, with what is otherwise here."""
+        """Return the example configuration, adapted to this machine."""
         text = EXAMPLE.read_text()
         text, count = re.subn(r'127\.0\.0\.1:8790',
                               f'127.0.0.1:{self.port}', text)
@@ -89,7 +89,7 @@ class TestApache(unittest.TestCase):
                 f'WSGISocketPrefix {self.folder}/wsgi\n{text}')
 
     def ask(self, path):
-        """(status, text), waited for while nobody listens yet."""
+        """Return (status, text); wait until the server listens."""
         until = time.monotonic() + PATIENCE_S
         while True:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for kolla-ansible and openstack-ansible, as far as they go.
+"""Tests of the kolla-ansible and openstack-ansible examples.
 
 Neither of both runs here. What they name of ours is looked at.
 """

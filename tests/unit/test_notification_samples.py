@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documented samples of notifications are what is really sent.
+"""The documented samples equal the sent notifications.
 
 OS_WRITE_SAMPLES=1 writes them anew.
 """

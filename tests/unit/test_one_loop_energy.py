@@ -189,7 +189,7 @@ _NOT_BOOTED = ('it did not boot within 300 s: its compute service has not '
 
 
 class TestOneLoop(OneLoopTestCase):
-    """The events are those of the engine before there was one loop."""
+    """The events equal those recorded of the engine."""
 
     def check(self, scenario, expected):
         self.assertEqual(expected, self.simulate(scenario))

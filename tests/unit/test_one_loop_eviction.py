@@ -253,7 +253,7 @@ class TestOneLoop(unittest.TestCase):
                 self.assertEqual(expected, simulate(scenario))
 
     def test_a_controller_that_waits_a_minute_longer(self):
-        """Both wait: neither has a rule of its own."""
+        """Both wait longer, as neither has its own rule."""
         real, minute_us = eviction_controller.step, 60 * small.SECOND
 
         def late(observed, memory, now_us):

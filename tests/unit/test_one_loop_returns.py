@@ -114,7 +114,7 @@ class Engine:
 
     def add_victim(self, uuid, status, ended_s, vcpus=1, decision_uuid='',
                    **values):
-        """Somebody has given way."""
+        """Add an evicted server."""
         self.decisions.create_decision(test_decisions.decision(
             status=decisions.DONE, uuid=decision_uuid or f'd{uuid}',
             server_uuid=f'n{uuid}', victims=(db.Victim(
@@ -244,7 +244,7 @@ def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
 
 
 class TestRetention(OneLoop, unittest.TestCase):
-    """Somebody was stopped, and is kept for 500 s."""
+    """A victim was stopped and is kept for 500 s."""
 
     CONTROLLER = stopped_victim_controller
     EVENTS = ['630 deleted a']
@@ -310,7 +310,7 @@ class TestHeadroom(OneLoop, unittest.TestCase):
 
 
 class TestReturns(OneLoop, unittest.TestCase):
-    """Four were shelved; for the largest there is no room for 600 s."""
+    """Four servers are shelved; the largest fits after 600 s."""
 
     CONTROLLER = return_controller
     LATER = ['630 back a', '630 back b', '710 back c', '790 left d']
@@ -482,7 +482,7 @@ class ClassCloud:
             uuid, '', None, 'h', status='ACTIVE')
 
     def go_on(self):
-        """Let happen what is due."""
+        """Carry out the actions that are due."""
         due = [each for each in self._coming if each[0] <= self._world.now_s]
         self._coming = [each for each in self._coming if each not in due]
         for _, happen in due:

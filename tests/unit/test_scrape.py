@@ -112,7 +112,7 @@ class TestScrape(unittest.TestCase):
         raise AssertionError(f'{what}: not within {PATIENCE_S} s')
 
     def alerts(self):
-        """{name: state} of those that are pending or firing."""
+        """Return {name: state} of pending and firing alerts."""
         data = self.ask('alerts') or {'alerts': []}
         return {alert['labels']['alertname']: alert['state']
                 for alert in data['alerts']}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API on a database of its own, and a bus on which somebody answers."""
+"""The API with its own database and a fake message bus."""
 
 import dataclasses
 import datetime
@@ -181,7 +181,7 @@ class InventoryEndpoint:
 
 
 class BacklogEndpoint:
-    """Answers about what waits as the engine would."""
+    """Answers queries of the backlog like the engine."""
 
     target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
 

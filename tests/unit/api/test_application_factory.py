@@ -52,7 +52,7 @@ def make_application(path):
 class TestLog(unittest.TestCase):
 
     def serve(self, *lines):
-        """Names of what is in the directory of logs then."""
+        """Serve; return the names of files in the log directory."""
         with tempfile.TemporaryDirectory() as folder:
             logs = pathlib.Path(folder, 'log')
             conf = pathlib.Path(folder, 'nova.conf')

@@ -31,7 +31,7 @@ UNKNOWN = make_uuid('unknown')
 
 
 def in_hours(hours):
-    """A time to come, or past; what it is exactly does not matter."""
+    """Return the time in some hours."""
     now = datetime.datetime.now(datetime.UTC).replace(
         microsecond=0, tzinfo=None)
     return f'{(now + datetime.timedelta(hours=hours)).isoformat()}Z'

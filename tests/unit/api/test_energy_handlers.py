@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy: what administrators see and may say."""
+"""Handlers of energy, for administrators."""
 
 import datetime
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API is what its OpenAPI document says, whatever is sent."""
+"""Fuzzes the API against its OpenAPI document."""
 
 import contextlib
 
@@ -155,7 +155,7 @@ class TestOperations(base.AnsweringTestCase):
         return {}
 
     def name_something(self, case):
-        """Let paths lead to what there is."""
+        """Use existing ids in paths."""
         if 'reservation_id' in case.path_parameters:
             case.path_parameters['reservation_id'] = self.reservation
         if 'request_id' in case.path_parameters:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Rules are asked about what something is done to, not only who asks."""
+"""Policy rules check the target, not only the requester."""
 
 from nova_preempt.api import policy
 from tests.unit.api import base

@@ -16,7 +16,7 @@ ADMIN = 'admin:z'
 class TestList(base.ApiTestCase):
 
     def names(self, query='', token='u:p', code=200):
-        """The names of what is listed, in order."""
+        """Return the names of the listed preemptions, in order."""
         answer = self.get(f'/v1/preemptions{query}', token, code)
         return [self.known[item['id']] for item in answer['preemptions']]
 
@@ -111,7 +111,7 @@ class TestList(base.ApiTestCase):
             self.assertEqual(names, self.names(f'?{query}'), query)
 
     def test_a_filter_finds_nothing_of_others(self):
-        """Or it would tell who ended for whom."""
+        """A match would reveal victims of other projects."""
         for name in ('q1', 'q2', 'r1', 'victim-server'):
             for parameter in ('server_id', 'victim_id'):
                 self.assertEqual([], self.names(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placing together: options, what it needs, and what goes wrong."""
+"""Batch placement: options, requirements and failures."""
 
 import sys
 import unittest
@@ -72,7 +72,7 @@ class TestBatch(test_orders.OrdersTestCase):
                          planner.plan(requests, [host('a', 4)]))
 
     def test_numbers_that_cannot_be_added_up(self):
-        """Sizes of hosts that nobody has, by a mistake of somebody."""
+        """Inventories are absurdly large by mistake."""
         with self.assertLogs(batch_planners.__name__, 'WARNING') as logs:
             found = self.decide(
                 [base.request(f'r{number}', vcpus(2 ** 61 + number))

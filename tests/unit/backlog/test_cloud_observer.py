@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a pass, and what the next one knows of it."""
+"""Duration of passes, and data kept for the next pass."""
 
 import types
 import unittest
@@ -79,7 +79,7 @@ class PassesTestCase(unittest.TestCase):
         return self.left
 
     def run_pass(self, requests):
-        """The uuids of those that started, and of those that were noted."""
+        """Run a pass; return uuids of started and noted requests."""
         self.launcher.reset_mock()
         backlog_store.note.reset_mock()
         self.tracker.look.return_value = requests, [], {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting many requests where somebody is away."""
+"""Starts of many requests during an outage of a service."""
 
 import datetime
 import tempfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders as plugins, and what they need."""
+"""Queue orders as plugins, and their requirements."""
 
 import sys
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of requests by their promises, with a database of its own."""
+"""Queue order by promises, with its own database."""
 
 import dataclasses
 import datetime
@@ -54,7 +54,7 @@ class TestQos(unittest.TestCase):
         return found
 
     def ran(self, uuid, class_name, of_s, until_s):
-        """A request whose server ran from then to then, and gave way."""
+        """Return a request whose server ran and was evicted."""
         found = self.request(uuid, class_name)
         backlog_store.begin_boot(self.db, uuid, (backlog_model.WAITING,),
                                  backlog_model.BootCall(1, 't', '1', 1,

@@ -79,7 +79,7 @@ class TestKeeper(unittest.TestCase):
         return [item for item in self.there if item.uuid in uuids]
 
     def look(self):
-        """{uuid: class name} of what is written down afterwards."""
+        """Run the recorder; return the recorded {uuid: class name}."""
         self.keeper.look()
         return {uuid: item.class_name for uuid, item
                 in server_uptimes.find(self.db).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names are looked up, and what people read is for people."""
+"""Look-up of names, and output for people."""
 
 import json
 from unittest import mock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that cannot be read hold up nobody."""
+"""Unreadable cells do not delay other work."""
 
 import threading
 import time
@@ -109,7 +109,7 @@ class TestReadings(unittest.TestCase):
         self.assertEqual(1, len(self.hung))
 
     def hang(self, seconds):
-        """The cell is asked for so long, every second."""
+        """Read the hanging cell every second for this time."""
         self.hanging = {'one'}
         for _ in range(seconds):
             self.readings.read()

@@ -45,7 +45,7 @@ class Cell:
         self.end(self.begin())
 
     def end(self, reading):
-        """Read what a Reading that began asks for."""
+        """Read the changes that a Reading requests."""
         least = reading.changes.get('changes-since', datetime.datetime.min)
         found = {server: changed_s for server, changed_s
                  in self.changed_s.items() if self.at(changed_s) >= least}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers as they are read from the cells that Nova names."""
+"""Reads of servers from Nova's cells."""
 
 import types
 from types import SimpleNamespace
@@ -171,7 +171,7 @@ class TestUnwanted(unittest.TestCase):
         self.assertEqual(['1'], self.read)
 
     def test_where_its_cell_does_not_answer(self):
-        """The mark is all that there is; and nobody waits for that cell."""
+        """Only the mark is known; no caller waits for the cell."""
         self.cells['2'] = {'b': ('error', None)}
         self.assertEqual({'a'}, self.unwanted(
             self.add('a', deleted=True, cell='1'),

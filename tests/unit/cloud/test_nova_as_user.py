@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova as a user, where it answers what it rarely does."""
+"""Rare answers of Nova to calls as a user."""
 
 import logging
 import types

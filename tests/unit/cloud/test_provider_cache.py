@@ -50,7 +50,7 @@ class TestProviderCache(unittest.TestCase):
         return calls
 
     def look(self, max_age_s=60, params=QUERY):
-        """{uuid: whether what is known holds}."""
+        """Return {uuid: whether the cached state is valid}."""
         return {provider.uuid: holds for provider, _, holds
                 in self.cache.look(params, max_age_s)}
 

@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
         return str(path)
 
     def main(self, *args):
-        """(what is returned, standard output, standard error)."""
+        """Return (exit status, standard output, standard error)."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), (
                 contextlib.redirect_stderr(err)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage: what it prints of decisions."""
+"""Output of nova-preempt-manage about decisions."""
 
 import contextlib
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-reproduce, from its arguments to what it prints."""
+"""Arguments and output of nova-preempt-reproduce."""
 
 import contextlib
 import io

@@ -55,7 +55,7 @@ class RotateTestCase(base.DatabaseTestCase):
             lambda uuid: backlog_secrets.get(self.db, uuid))
 
     def rotate(self):
-        """(exit status, what is printed)"""
+        """Return (exit status, output)."""
         args = manage._parser().parse_args(['backlog', 'rotate-keys'])
         out = io.StringIO()
         with contextlib.redirect_stdout(out):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-simulate, from its arguments to what it prints."""
+"""Arguments and output of nova-preempt-simulate."""
 
 import importlib.util
 import io

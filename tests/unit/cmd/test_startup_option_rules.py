@@ -195,7 +195,7 @@ class TestLastValidValues(FileTestCase):
 class TestPrograms(FileTestCase):
 
     def run_program(self, name, *argv):
-        """(exit status, what it complains about)."""
+        """Return (exit status, error output)."""
         return processes.run_main(_MODULE + name, *argv)[::2]
 
     def assert_nothing_was_made(self):

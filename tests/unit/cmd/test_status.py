@@ -71,7 +71,7 @@ class TestChecks(testtools.TestCase):
             self.addCleanup(self.conf.clear_override, name, group)
 
     def results(self):
-        """{name: Result} of what is not a success."""
+        """Return {name: Result} of checks without success."""
         found = {name: check(self.checks)
                  for name, check in self.checks._upgrade_checks}
         return {name: result for name, result in found.items()

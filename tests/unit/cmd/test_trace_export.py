@@ -84,7 +84,7 @@ class TestEvents(unittest.TestCase):
             self.export.classes)
 
     def test_times_that_cannot_be(self):
-        """Clocks of computes differ: nobody runs for less than nothing."""
+        """Clocks of computes differ; no run time is negative."""
         (found,) = self.lines(server('a', 10, 20, 19))
         self.assertEqual(0, found['duration'])
 

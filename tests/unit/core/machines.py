@@ -39,7 +39,7 @@ def settings(examples: int, steps: int) -> hypothesis.settings:
 
 
 class Machine(stateful.RuleBasedStateMachine):
-    """A machine with a clock that only goes on, and faults that can end.
+    """A state machine with a monotonic clock and faults.
 
     :ivar now_us: the time
     :ivar faulty: whether calls may fail

@@ -69,7 +69,7 @@ def uuids(found: Iterable[Candidate]) -> list[str]:
 
 
 def frees_enough(chosen: Iterable[Candidate], missing: Resources) -> bool:
-    """Tell whether the candidates free what is missing."""
+    """Return whether the candidates free the shortfall."""
     chosen = tuple(chosen)
     return all(
         sum(each.resources.get(rc, 0) for each in chosen) >= amount
@@ -157,7 +157,7 @@ def problems(
 
 
 def total(candidates: Iterable[Candidate], rc: str) -> int:
-    """Return what all candidates free of a class."""
+    """Return the amount of a class that all candidates free."""
     return sum(each.resources.get(rc, 0) for each in candidates)
 
 

@@ -42,7 +42,7 @@ def lack(
 
 
 def lacks(resources: Resources, host: Host) -> dict[str, int] | Refusal:
-    """Return what is missing by class."""
+    """Return the shortfall by class."""
     found = missing(Request.of(resources), host)
     return found if isinstance(found, Refusal) else by_class(found)
 

@@ -145,7 +145,7 @@ class TestReduced(unittest.TestCase):
 
 
 class TestLabels(unittest.TestCase):
-    """Wide searches, beyond what the exhaustive one could check."""
+    """Searches too wide to check exhaustively."""
 
     def problem(
         self, seed: int, count: int, classes: int, spread: int, ties: bool

@@ -61,7 +61,7 @@ class TestOrder(unittest.TestCase):
         self.assertEqual(["b"], chosen(pool, {"VCPU": 8}, VCPU=2))
 
     def test_surplus_in_classes_that_are_not_missing(self) -> None:
-        """Both free the same of what is missing, but one is larger."""
+        """Both free the same of the shortfall, but one is larger."""
         pool = [
             candidate("a", 4, VCPU=2, MEMORY_MB=10),
             candidate("b", 4, VCPU=2, MEMORY_MB=9),
@@ -143,7 +143,7 @@ class TestEdges(unittest.TestCase):
         self.assertEqual(3, lower_bound(iter(pool), {"VCPU": 1}))
 
     def test_huge_costs(self) -> None:
-        """Beyond what a float can tell apart."""
+        """The costs differ by less than floats can represent."""
         pool = [
             candidate("a", 10**30 + 1, VCPU=1),
             candidate("b", 10**30, VCPU=1),

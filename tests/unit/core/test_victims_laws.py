@@ -153,7 +153,7 @@ class TestLaws(unittest.TestCase):
     def test_steps_are_bounded(
         self, problem: Problem, limits: SearchLimits
     ) -> None:
-        """A step may overshoot by what it has begun."""
+        """A step may exceed the limit by the work it has begun."""
         candidates, missing, capacity = problem
         found = cheapest_victims(
             candidates, missing, capacity=capacity, limits=limits

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The backlog, on SQLite and what else OS_TEST_DATABASES names."""
+"""The backlog, on SQLite and on OS_TEST_DATABASES."""
 
 import concurrent.futures
 import dataclasses

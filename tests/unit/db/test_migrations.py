@@ -47,7 +47,7 @@ class TestSQLite(unittest.TestCase):
         return f'sqlite:///{directory.name}/test.sqlite'
 
     def kill(self, statement, count=1):
-        """Run sync() until such a statement was executed so many times.
+        """Kill sync() after it has executed some statements.
 
         :returns: whether it was, and so did not end
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of quotas, on SQLite and what else OS_TEST_DATABASES names."""
+"""Claims of quotas, on SQLite and on OS_TEST_DATABASES."""
 
 import datetime
 import os
@@ -51,7 +51,7 @@ class TestSQLite(unittest.TestCase):
         engine.dispose()
 
     def seen(self, project_id='p'):
-        """Return what a request counts now."""
+        """Return the usage that a request counts now."""
         ids, others = self.claims.claim(project_id, {'new': ONE})
         self.claims.release(ids)
         return {item.server_uuid: core.ServerSize(

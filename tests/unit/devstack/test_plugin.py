@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The phases of the DevStack plugin, one by one.
+"""Tests of each phase of the DevStack plugin.
 
 By a stand-in of what DevStack promises to plugins, and by the functions of
 DevStack where ``DEVSTACK_DIR`` names a checkout of it. The programs that they

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that every outcome must keep: what is said when one does not."""
+"""Violations of the invariants of decisions."""
 
 import testtools
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scenario parser: what it reads, and what it says of bad files."""
+"""The scenario parser: valid files and error messages."""
 
 import itertools
 import textwrap

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that gives way again and again is warned of."""
+"""Warnings of servers that are evicted repeatedly."""
 
 import datetime
 

@@ -19,7 +19,7 @@ class TestWhoEndsAlready(unittest.TestCase):
 
     def ended(self, *, there='ab', open_when_read=(True,), failure=None,
               groups=1, **decision):
-        """The uuids of those who end beside one that does already.
+        """Return the victims beside one that ends already.
 
         :param open_when_read: whether it does, each time that is looked at;
             the last one holds from then on

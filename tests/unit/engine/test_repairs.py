@@ -17,7 +17,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def repair(self, inventories=('VCPU',), code=placement_api.NO_ROOM,
                stopped=(), **values):
-        """(whether it was put right, the uuids of those that end)."""
+        """Return (whether it was repaired, uuids of ended servers)."""
         server = test_server_expiry.server('a', **values)
         ends = standalone_evictions.Evictions(
             mock.Mock(options=types.SimpleNamespace(
@@ -119,7 +119,7 @@ class TestGoneMeanwhile(unittest.TestCase):
     """A server deleted after the audit does not delay others."""
 
     def clean(self, known, expected):
-        """The uuids of those that got their space."""
+        """Return the uuids of servers that got their allocations."""
         clients = mock.MagicMock()
         clients.placement.get_consumer.side_effect = (
             lambda uuid: placement_api.Consumer(uuid, {}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines of hosts, and what Nova sees of them."""
+"""Tests of the machines in memory as Nova sees them."""
 
 import random
 import types

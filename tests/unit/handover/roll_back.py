@@ -117,7 +117,7 @@ class FakeDatabase:
 
 
 class RollBackTestCase(unittest.TestCase):
-    """A host of 2 VCPUs; "held" holds those of "a" and "b" for "new"."""
+    """On a host of 2 VCPUs "held" holds the VCPUs of a and b."""
 
     def setUp(self):
         super().setUp()

@@ -38,7 +38,7 @@ class TestHandOver(unittest.TestCase):
         self.now += pause_s
 
     def fail(self, *failures, works=False):
-        """The first calls that change anything fail.
+        """Let the first writes fail.
 
         :param works: whether what they ask for happens all the same
         """
@@ -65,7 +65,7 @@ class TestHandOver(unittest.TestCase):
         self.assertEqual(pauses, len(self.pauses))
 
     def assert_lost(self, **vcpus):
-        """And nobody has waited."""
+        """Assert that the claim is lost without waiting."""
         self.assertRaises(allocation_claim.ClaimLost, self.claims.hand_over,
                           self.decisions)
         self.assert_has(**vcpus)

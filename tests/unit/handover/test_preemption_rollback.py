@@ -315,7 +315,7 @@ class TestRollBack(roll_back.RollBackTestCase):
             self.assertEqual(1, self.placement.vcpus('a', 'other'))
 
     def test_a_migration_that_fails(self):
-        """Nova leaves it what it was to have elsewhere."""
+        """Nova does not free its allocation on the other host."""
         self.move()
         self.roll_back()
         self.assert_not_yet()
@@ -401,7 +401,7 @@ class TestRepair(roll_back.RollBackTestCase):
             self.decisions.decision.status, self.decisions.decision.reason))
 
     def leave(self, owner):
-        """A claim that nobody works on."""
+        """Leave a claim that no process works on."""
         self.roll_back()
         self.decisions.decision = dataclasses.replace(
             self.decisions.decision, owner=owner, reason='',

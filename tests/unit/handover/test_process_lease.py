@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases of owners: who is alive is told by one clock, that of the database.
+"""Leases of owners, by the clock of the database.
 """
 
 import datetime

@@ -14,7 +14,7 @@ class TestCosts(unittest.TestCase):
     """Records have micro-units, whatever plans are compared by."""
 
     def told(self, cost_us, promised):
-        """(What is told of a plan of three victims, of each, and why)."""
+        """Return (record of a plan, records of victims, reason)."""
         cloud = test_classes.World()
         cloud.add('a', world.amounts(3), spots={
             uuid: (cost_us, world.amounts(1)) for uuid in 'xyz'})

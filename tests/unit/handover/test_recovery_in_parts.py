@@ -17,7 +17,7 @@ from tests.unit.handover.roll_back import FakePlacement
 class TestInParts(roll_back.RollBackTestCase):
 
     def take(self):
-        """The new server has gone, and somebody else has its space."""
+        """The new server is gone, and another one has its capacity."""
         self.placement = FakePlacement(2)
         self.placement.give('other', 1)
         self.nova.calls.clear()
@@ -190,7 +190,7 @@ class TestInParts(roll_back.RollBackTestCase):
     # -- what nobody else gets meanwhile -------------------------------
 
     def race(self, refuse=lambda consumers: None):
-        """Have "third" take what is free after each change.
+        """Let "third" claim the free capacity after each change.
 
         :param refuse: given the Consumers of a change, the code with which
             it is refused, None if it is not

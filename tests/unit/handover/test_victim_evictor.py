@@ -62,7 +62,7 @@ class Clock:
 
 
 class FakeCloud:
-    """Servers that do what is asked after as many seconds as they are told.
+    """Servers that carry out calls after given delays.
 
     It is Nova's API and what shows in Nova's records.
     """
@@ -248,7 +248,7 @@ class TestTerminator(unittest.TestCase):
         self.poller.remove.assert_called_once_with(['a', 'b'])
 
     def test_a_pause_after_the_first_eviction_spares_no_victim(self):
-        """Otherwise the first eviction would be in vain."""
+        """Otherwise the first eviction would be useless."""
         self.halted_at = 131
         cloud = self.cloud({'a': 5, 'b': 9})
         self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30))
@@ -473,7 +473,7 @@ class TestTerminator(unittest.TestCase):
             self.assertEqual({}, cloud.asked)
 
     def test_a_lock_at_the_end_of_the_notice_spares_all_victims(self):
-        """No other victim is evicted in vain."""
+        """No other victim is evicted needlessly."""
         cloud = self.cloud({'a': 1, 'b': 1})
         self.meanwhile(cloud, 130, uuids='b', locked_by='admin')
         ended = self.finish(cloud, 'a', 'b', notice_s=30)
@@ -623,7 +623,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(1, self.placement.post_allocations.call_count)
 
     def test_a_lock_whose_answer_is_lost_counts_as_ours(self):
-        """It neither spares the victim nor evicts others in vain."""
+        """It neither spares the victim nor evicts others needlessly."""
         cloud = self.cloud({'a': 3})
         cloud.power_off('a')
         lock, locked = cloud.lock, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tool is no package of ours: it is found beside the tests."""
+"""Adds tools/minicloud to the path, as it is not installed."""
 
 import pathlib
 import sys

@@ -110,7 +110,7 @@ class TestMain(CloudTestCase):
         self.assertIn('No space left', text)
 
     def test_an_interruption(self):
-        """A second one would leave what is being started."""
+        """A second interruption must not orphan started processes."""
         def interrupt(*_args):
             try:
                 signal.raise_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ TOP = pathlib.Path(__file__).parents[3]
 class TestCloudUp(unittest.TestCase):
 
     def commands(self, *variables):
-        """The commands for a cloud of which nothing is there."""
+        """Return the commands for a cloud that does not exist yet."""
         directory = self.enterContext(tempfile.TemporaryDirectory())
         env = {name: value for name, value in os.environ.items()
                if name not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL')}

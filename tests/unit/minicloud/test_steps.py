@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps in an order that their needs allow, and what remains of a failure."""
+"""Order of steps by their requirements, and failures."""
 
 import os
 import pathlib

@@ -33,7 +33,7 @@ class _Handler(simple_server.WSGIRequestHandler):
 
 
 class Site:
-    """A WSGI application that says what it is told, and notes requests.
+    """A WSGI application with given answers; records requests.
 
     :ivar answers: {(method, path): a JSON value, or (status, bytes), or a
         function from the request to one of them}
@@ -115,7 +115,7 @@ class PowerTestCase(testtools.TestCase):
         return f'http://127.0.0.1:{server.server_port}'
 
     def nobody(self):
-        """A URL at which nobody listens."""
+        """Return a URL on which no server listens."""
         server = cmd_api.make_server('127.0.0.1', 0, None, _Handler)
         server.server_close()
         return f'http://127.0.0.1:{server.server_port}'

@@ -188,7 +188,7 @@ class TestSuspended(CommandTestCase):
 
 
 class Node(base.Site):
-    """Ironic with one node, which switches as it is told."""
+    """Ironic with one node that follows a given script."""
 
     def __init__(self, name):
         super().__init__()

@@ -139,7 +139,7 @@ class TestRefresh(TableTestCase):
         self.assertIn('Can read [energy]figures_file again', self.log.output)
 
     def test_without_a_database(self):
-        """The file counts, and what was measured before."""
+        """The file and earlier measured figures count."""
         self.write('a: {flops: 8, watts: 2}')
         self.measure('b', 6.0, 2.0, None)
         self.table.refresh()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark: its runs, its meter, and what becomes of the figures."""
+"""The benchmark: its runs, its meter and its output."""
 
 import contextlib
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of hosts: what is wrong in it is told with its place."""
+"""[energy]hosts_file: errors name the place of the fault."""
 
 import string
 import traceback

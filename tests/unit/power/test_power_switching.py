@@ -156,7 +156,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual('failed', self.power().state)
 
     def after_another_engine(self, state, last):
-        """Take a step of what was read before another engine acted.
+        """Take a step with data from before another engine acted.
 
         :param state: in which the host is then, not enabled
         :param last: the states that it was in when it was read

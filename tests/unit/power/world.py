@@ -23,7 +23,7 @@ class Crash(BaseException):
 
 
 class World:
-    """Hosts, and what Nova, Placement and their controllers say of them.
+    """Hosts as Nova, Placement and their controllers report them.
 
     It is the Fleet, the NovaAPI and the Driver of a Switcher.
 
@@ -224,7 +224,7 @@ class WorldTestCase(base.PowerTestCase):
             self.tick(60)
 
     def states(self):
-        """{host: state} of those that are not on."""
+        """Return {host: state} of hosts that are not on."""
         return {name: item.state for name, item
                 in energy_loop.energy_store.get_power(self.db).items()
                 if item.state != 'on'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database of reservations, and a cloud that does what it is asked for.
+"""A database of reservations and a cloud in memory.
 
 Its time passes when a test says so.
 """
@@ -158,7 +158,7 @@ class Cloud:
         self.servers[uuid] = Server(uuid, node, **values)
 
     def run(self):
-        """Let happen what was asked for long enough ago."""
+        """Complete the calls whose delay has passed."""
         due = [item for item in self.later if item[0] <= self.clock()]
         self.later = [item for item in self.later if item not in due]
         for _when, happen in due:
@@ -342,7 +342,7 @@ class ChoresTestCase(LifeTestCase):
         self.begin()
 
     def begin(self):
-        """A new cloud, and an engine that knows nothing."""
+        """Start with a new cloud and a new engine."""
         self.cloud = Cloud(self.clock)
         self.reconciler = self.make_reconciler()
 

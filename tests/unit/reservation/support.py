@@ -24,7 +24,7 @@ class Clock:
 
 
 class Service:
-    """Answers with what it is given; an exception is raised."""
+    """Returns given answers, or raises given exceptions."""
 
     def __init__(self, *answer):
         self.answer = answer

@@ -170,7 +170,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h3',), self.get().held)
 
     def test_a_minimum_run_time_spares_all_servers_of_the_host(self):
-        """No other server there is evicted in vain."""
+        """No other server there is evicted needlessly."""
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, uptime_s=60,
                         minimum_runtime_s=86400)

@@ -26,7 +26,7 @@ HOUR_S = 3600
 
 
 class Inventory:
-    """Hosts with properties; those in busy are not vacant."""
+    """Hosts with properties; hosts in busy are not vacant."""
 
     def __init__(self, hosts, busy=()):
         self.hosts = hosts

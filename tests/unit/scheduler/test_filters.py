@@ -97,7 +97,7 @@ class TestFilters(unittest.TestCase):
         self.get_decisions.assert_not_called()
 
     def test_without_our_database(self):
-        """Nova's request goes on as it would without us."""
+        """Nova schedules the request as without the filter."""
         self.get_decisions.side_effect = db_exc.DBConnectionError('away')
         with self.assertLogs(filters.__name__, 'WARNING'):
             self.assertEqual(['host1', 'other'],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host without some of its servers; the host itself stays as it is."""
+"""Copies of host states without some of their servers."""
 
 import datetime
 import unittest

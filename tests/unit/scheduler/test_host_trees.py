@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PCI devices of those who may end, read together."""
+"""Reads of the PCI devices of all candidates at once."""
 
 import types
 import unittest

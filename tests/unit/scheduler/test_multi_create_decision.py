@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several servers of one request: what is needed, and what is known."""
+"""Decisions on several servers of a request."""
 
 import sys
 import types

@@ -93,7 +93,7 @@ class QuotasTestCase(unittest.TestCase):
                 raise error
 
     def refuse(self, *args, **kwargs):
-        """Ask in vain; return the reason."""
+        """Make a request that is refused; return the reason."""
         with self.assertRaises(exception.NoValidHost) as caught:
             self.ask(*args, **kwargs)
         self.assertEqual(self.notes.pop()[-1],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space that others give up already, and who waits for it."""
+"""Capacity of victims that end already, and its claims."""
 
 import datetime
 import types

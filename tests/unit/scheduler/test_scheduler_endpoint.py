@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of queries about flavors, which request what a boot would."""
+"""Tests of the queries of the scheduler about flavors."""
 
 # By name: up to Nova 2025.2 http.server, asked of the package, can be the one
 # that eventlet made for itself.

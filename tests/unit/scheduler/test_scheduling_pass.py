@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that fail: whether, and where, the request goes on."""
+"""Failed claims, and retries of their requests."""
 
 import types
 import unittest
@@ -22,7 +22,7 @@ REQUEST = {'allocations': {'uuid': {'resources': {'VCPU': 1}}}}
 class TestAges(unittest.TestCase):
 
     def test_lists_of_hosts_are_read_in_the_background(self):
-        """They may be older than what a decision reads of servers."""
+        """They may be older than the servers that a decision reads."""
         made = scheduling_pass.SchedulingPass(mock.Mock(), mock.Mock())
         made._wanted = mock.Mock()
         with mock.patch.object(scheduling_pass.scheduling_cycle,

@@ -19,7 +19,7 @@ class SdkTestCase(listening.ListeningTestCase):
         self.admin = self.connect('admin:z').preemption
 
     def connect(self, token='u:p', url=None, **values):
-        """A Connection of who has this token."""
+        """Return a Connection with this token."""
         auth = token_endpoint.Token(f'{url or self.url}/v1', token)
         return self.opened(sdk.add_to(connection.Connection(
             session=ks_session.Session(auth), **values)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small clouds, and what comes to them."""
+"""Small simulated clouds and their events."""
 
 import dataclasses
 
@@ -55,7 +55,7 @@ def end(at_s, id):
 
 
 def simulated(setup, policy, *trace, until_s=10_000, seed=0):
-    """(what has happened, the summary, the Simulation).
+    """Return (events, summary, Simulation).
 
     What has happened: 'T EVENT ID', of each event but being asked.
     """

@@ -33,7 +33,7 @@ def deleted():
 
 
 def shelved():
-    """They come back; promises, budgets and a maximum run time."""
+    """Returning servers, promises, budgets and run times."""
     load = generator.Load(12, 80, parts=(
         generator.LoadPart('normal', 1, 2400, 0.5),
         generator.LoadPart('preemptible', 1, 4800, 1.0)))

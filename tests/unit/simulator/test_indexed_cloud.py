@@ -116,7 +116,7 @@ class TestIndexedCloud(unittest.TestCase):
                                          releasing)]
 
     def look(self):
-        """Have the core work out what plans cost."""
+        """Let the core compute the costs of plans."""
         answers = memory_cloud.MemoryCloudPort(self.cloud)
         answers.listed = lambda max_age_s: self.cloud.candidates(
             TWO, self.policy, NOW_US)

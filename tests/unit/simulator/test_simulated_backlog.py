@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are asked for by way of the backlog."""
+"""Servers that are requested through the backlog."""
 
 import dataclasses
 import unittest
@@ -288,7 +288,7 @@ class TestReservations(unittest.TestCase):
         self.check('2000 placed p', small.boot(1203, 'p', spot=True))
 
     def test_minimum_run_time_and_notice_count_before_a_start(self):
-        """A start in vain would be followed by a pause."""
+        """A failed start would be followed by a pause."""
         for terms in (
                 simulation_settings.PreemptibleTerms(minimum_runtime_s=900),
                 simulation_settings.PreemptibleTerms(notice_s=900)):

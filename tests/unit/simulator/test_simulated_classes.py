@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service: who ends for whom, and what was promised."""
+"""Classes of service: victims and promises."""
 
 import dataclasses
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that sleep, and what all draw."""
+"""Sleeping hosts and the power draw."""
 
 import dataclasses
 import unittest

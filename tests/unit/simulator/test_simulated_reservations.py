@@ -35,7 +35,7 @@ def reserve(at_s, id, start_s, for_s, hosts=1, **values):
 
 def simulated(*trace, hosts=2, reservations=RESERVATIONS, until_s=40_000,
               terms=None, **values):
-    """(what has happened, the figures of reservations, the summary)."""
+    """Return (events, figures of reservations, summary)."""
     cloud = small.cloud(hosts, spread=False, terms=terms)
     cloud = dataclasses.replace(cloud, delays=dataclasses.replace(
         small.DELAYS, migrate=delays.Delay('constant:60')))

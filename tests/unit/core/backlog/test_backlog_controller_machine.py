@@ -125,7 +125,7 @@ class BacklogMachine(machines.Machine):
     # -- what the service reads and writes ---------------------------------
 
     def look(self, request):
-        """Return what Nova has of the servers of a request."""
+        """Return Nova's servers of a request."""
         tags = request_servers.sought_tags(request, self.now)
         uuids = request_servers.sought_servers(request)
         found = [each for each in self.servers.values()

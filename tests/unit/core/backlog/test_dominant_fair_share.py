@@ -23,7 +23,7 @@ def uuids(requests):
 
 
 def one_by_one(requests, shares):
-    """The order as it is published: the poorest project is next."""
+    """Return the published order: the smallest share is next."""
     waiting = sorted(requests, key=lambda r: (r.created_at, r.uuid))
     used = {r.project_id: dict(shares.used.get(r.project_id, {}))
             for r in waiting}

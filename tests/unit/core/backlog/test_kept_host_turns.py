@@ -96,7 +96,7 @@ class TestTurns(unittest.TestCase):
         self.assertEqual(before, found.turns)
 
     def test_lasts_until_its_hosts_are_known_to_have_room(self):
-        """Within a day; nobody else has them before."""
+        """The turn lasts up to a day; no other project has the hosts."""
         for end, expected in ((8, 8), (23, 23), (30, 6)):
             cloud = Cloud([], [base.request(
                 'a', vcpus(8), created_at=base.ago(HOUR))])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a request: what those on their way still need."""
+"""Servers of a request, and the capacity they still need."""
 
 import dataclasses
 import unittest

@@ -89,7 +89,7 @@ class TestReservedHosts(unittest.TestCase):
             reservation_rules.ReservationRules(view, GUARD)).starts)
 
     def test_is_not_held_for_others(self):
-        """A host that is kept for who has waited long is none of these."""
+        """The host that is kept for request a is not the reserved one."""
         first = base.request('a', vcpus(4), waits_since=base.ago(9999))
         found = decide([first, base.request('b', vcpus(2))],
                        [host('A', 2, capacity=4), host('B', 2, capacity=4)],

@@ -97,7 +97,7 @@ class TestPlacing(unittest.TestCase):
             (verdict.state, verdict.deletes, verdict.values['waits_for']))
 
     def test_ran_before_it_failed(self):
-        """While nobody looked: there may be something of value on it."""
+        """It ran unobserved, so that its disk may have data."""
         for fault in ('', NO_HOST):
             verdict = judge(
                 placing(backlog_model.BUILDING),

@@ -36,7 +36,7 @@ def place(requests, hosts, monotonic=None, **options):
 
 
 def where(result):
-    """{uuid: host} of those that are on one."""
+    """Return {uuid: host} of placed requests."""
     return {uuid: next(iter(hosts)) for uuid, hosts in result.placed.items()}
 
 
@@ -53,7 +53,7 @@ def used(requests, result):
 
 
 def fits_where(requests, hosts, result):
-    """{uuid: hosts that have room for it beside what is placed}."""
+    """Return {uuid: hosts that still have capacity for it}."""
     taken = used(requests, result)
     return {
         each.uuid: [

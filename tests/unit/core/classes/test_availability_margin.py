@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Margins, and who may preempt whom."""
+"""Margins, and the preemption order of classes."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class TestScore(unittest.TestCase):
 def clouds(
     draw: st.DrawFn,
 ) -> tuple[list[Claimant], list[PassHost]]:
-    """Draw who waits, and hosts with those who run there."""
+    """Draw waiting servers, and hosts with running servers."""
     serial = itertools.count()
 
     def some(runs: bool, vcpus: int) -> Claimant:

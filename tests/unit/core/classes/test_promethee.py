@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""PROMETHEE II: cases, laws, and what others say."""
+"""PROMETHEE II: cases, laws and published results."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ EVENTS = st.lists(
 
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[Event, ...]:
-    """Draw what can really happen, each thing later than the one before."""
+    """Draw possible events, in order of time."""
     now_us = draw(st.integers(0, 10**15))
     events = [Event(now_us, Kind.QUEUED)]
     for _ in range(draw(st.integers(0, 4))):

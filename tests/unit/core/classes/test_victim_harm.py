@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Victims by what it does to promises."""
+"""Order of victims by the harm to promises."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAFETY_S = 30
 
 
 def unfold(folded: int, count: int) -> tuple[int, ...]:
-    """Return so many levels of a folded cost, or of a sum of some."""
+    """Return the levels of a folded cost or of a sum."""
     mask = (1 << victim_harm.LEVEL_BITS) - 1
     return tuple(
         folded >> victim_harm.LEVEL_BITS * number & mask
@@ -130,7 +130,7 @@ MARGINS = st.integers(-9, 9) | st.integers(-(10**8), 10**8)
 def hosts(
     draw: st.DrawFn,
 ) -> tuple[list[tuple[Standing, dict[str, int]]], dict[str, int]]:
-    """Draw who may be preempted, with what each frees, and what is missing."""
+    """Draw candidates, their freed amounts and the shortfall."""
     found = [
         (
             of_margin(name, margin_s, uuid=str(number)),

@@ -229,7 +229,7 @@ class EnergyMachine(machines.Machine):
         raise AssertionError(f'{found} again and again')
 
     def act(self, name, found, facts, known):
-        """Do what a step says; return whether there is more to do."""
+        """Carry out a step; return whether there is more to do."""
         host = self.hosts[name]
         if found.act is Action.ASK_POWER:
             known['power'] = Power.UNKNOWN if not host.answers else (

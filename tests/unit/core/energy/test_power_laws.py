@@ -21,7 +21,7 @@ SUBSETS = [frozenset(subset) for number in range(4)
 
 @st.composite
 def clouds(draw):
-    """Hosts; what is yes or no of each comes out of one number."""
+    """Draw hosts; one number determines all flags of a host."""
     drawn = draw(st.lists(
         st.tuples(st.integers(0, 31), st.integers(0, 8),
                   st.sampled_from([None, 1.0, 2.0, 3.5]),
@@ -113,7 +113,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
     def test_never_below_the_minimum(self, cloud, forecast, policy):
-        """Even if nothing that is powered on ever comes up."""
+        """This holds even if hosts that are powered on never boot."""
         switches = power_plan.decide(cloud, forecast, policy)
         before = [host for host in cloud if host.on]
         left = [host for host in before
@@ -236,7 +236,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
     def test_repeated_decisions_come_to_rest(self, cloud, forecast, policy):
-        """Done again and again it soon has nothing left to do.
+        """Repeated decisions soon change nothing.
 
         And no host is switched there and back.
         """

@@ -14,7 +14,7 @@ from tests.unit.core.scheduling import world
 class TestChoose(unittest.TestCase):
 
     def chosen(self, wanted, *, plain, gpus):
-        """The uuids of those who end; those without a GPU cost less."""
+        """Return the victims; servers without a GPU cost less."""
         held = {f'plain{number}': {'VCPU': 1} for number in range(plain)}
         held |= {f'gpu{number}': {'VCPU': 1, 'CUSTOM_GPU': 1}
                  for number in range(gpus)}

@@ -204,7 +204,7 @@ class ReturnMachine(machines.Machine):
         self.call(self.unshelve, intent.uuid)
 
     def check(self, intents):
-        """Check what a step intends."""
+        """Check the intents of a step."""
         uuids = [intent.uuid for intent in intents]
         assert len(uuids) == len(set(uuids)), 'two intents with one server'
         starts = [intent for intent in intents

@@ -20,7 +20,7 @@ from tests.unit.core.nested import trees
 
 
 def check(case: unittest.TestCase, seed: int) -> bool:
-    """Compare with the oracle; tell whether somebody has to end."""
+    """Compare with the oracle; return whether victims are needed."""
     rng = random.Random(seed)
     empty = trees.draw_host(rng)
     host = trees.fill(empty, *trees.draw_tenants(rng, empty))

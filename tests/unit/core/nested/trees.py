@@ -37,7 +37,7 @@ def provider(
     traits: tuple[str, ...] = (),
     aggregates: tuple[str, ...] = (),
 ) -> Provider:
-    """Return a provider that nobody uses."""
+    """Return an unused provider."""
     return Provider(
         name_of(number),
         0,
@@ -119,7 +119,7 @@ def draw_host(rng: random.Random) -> Host:
 def draw_tenants(
     rng: random.Random, host: Host, most: int = 8
 ) -> tuple[dict[str, dict[Slot, int]], dict[str, int]]:
-    """Return what consumers hold, and what those cost that may end."""
+    """Draw allocations of consumers and costs of candidates."""
     free = {
         (each.uuid, name): inventory.capacity
         for each in host.providers
@@ -196,7 +196,7 @@ def draw_request(rng: random.Random) -> Request:
 def all_ways(
     request: Request, host: Host
 ) -> Iterator[dict[Slot, int]]:
-    """Yield what a request takes, by slot, wherever Placement allows it."""
+    """Yield each allocation that Placement allows, by slot."""
     everywhere = {each.uuid: each for each in host.providers}
     choices: list[tuple[RequestGroup, Mapping[str, int], list[Provider]]] = []
     for group in request.groups:

@@ -84,7 +84,7 @@ def is_free(busy: tuple[Interval, ...], start_s: int, end_s: int) -> bool:
 
 def free_at(hosts: list[ReservableHost], start_s: int,
             duration_s: int) -> set[str]:
-    """Return who is free for so long."""
+    """Return the hosts that are free for a duration."""
     return {
         host.name
         for host in hosts
@@ -94,7 +94,7 @@ def free_at(hosts: list[ReservableHost], start_s: int,
 
 
 def brute_force(hosts: list[ReservableHost], request: Request) -> int | None:
-    """Try every second; after the last interval nothing changes."""
+    """Search by trying every second."""
     last_s = 2 * END_S if request.end_s is None else request.end_s
     for start_s in range(request.start_s, last_s - request.duration_s + 1):
         free = free_at(hosts, start_s, request.duration_s)
@@ -191,7 +191,7 @@ class TestLaws(unittest.TestCase):
 
     def take(self, hosts: list[ReservableHost],
              found: Window) -> list[ReservableHost]:
-        """Return the hosts as they are then."""
+        """Return the hosts after the reservation."""
         taken = []
         for host in hosts:
             if host.name in found.hosts:

@@ -140,7 +140,7 @@ class TestStep(unittest.TestCase):
         self.assertEqual(((), []), self.step(View(), 61))
 
     def test_old_observations_are_ignored(self) -> None:
-        """Also those from before the clock was set back."""
+        """This includes observations before the clock was set back."""
         self.step(View('a'), 1000)
         for at_s in (1121, 100):
             self.assertEqual(((), []), self.step(View('a'), at_s))

@@ -25,7 +25,7 @@ def reservation(*statuses, **values):
 
 
 def steps(*changes):
-    """Return [(what is told, in how many seconds to come again)] of steps.
+    """Return [(events, seconds until the next step)] of steps.
 
     :param changes: (seconds after START, {uuid: Reservation}) of each step
     """

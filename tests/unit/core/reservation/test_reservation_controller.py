@@ -177,7 +177,7 @@ class TestController(unittest.TestCase):
         self.assertTrue(lost.or_lose)
 
     def test_another_host_in_time(self):
-        """Looked for every half a minute, and whatever the clock does."""
+        """It is searched every half a minute, even if clocks jump."""
         view = View(reservation(('h1', reservation_model.EMPTYING)),
                     {'h1': [spot('p', stays_s=5000.0)]})
         self.assertEqual(((), 5), self.step(view, 500))

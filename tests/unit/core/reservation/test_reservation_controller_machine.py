@@ -52,7 +52,7 @@ class Resident:
 
 
 class ReservationMachine(machines.Machine):
-    """A reservation of two hosts, and what is on hosts; a ReservationView."""
+    """State machine of a reservation and of servers on hosts."""
 
     leads_s = LEADS_S
 
@@ -96,7 +96,7 @@ class ReservationMachine(machines.Machine):
                 server.asked = ''
 
     def leaves(self, server):
-        """End a server, or move it to a host of nobody."""
+        """End a server, or move it to an unreserved host."""
         del self.there[server.uuid]
 
     @stateful.precondition(lambda self: self.there)

@@ -45,7 +45,7 @@ STEPS = st.one_of(
 
 
 class FullPass(cost_bound_cache.CostBoundCache):
-    """Leaves nothing for other requests."""
+    """A cache without cost bounds: each pass reads all hosts."""
 
     def floors(self, request, policy, rank):
         return None
@@ -108,7 +108,7 @@ class Cloud(memory_cloud.MemoryCloud):
                 60 * SECOND)}
 
     def happens(self, event):
-        """Something is told of one that has a class."""
+        """Change the clock of a server of a class."""
         kind, nth, ago_s = event
         if self.claimants:
             uuid = sorted(self.claimants)[nth % len(self.claimants)]

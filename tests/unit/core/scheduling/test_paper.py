@@ -109,7 +109,7 @@ def make(cloud: Cloud) -> world.World:
 
 
 class TestTables(unittest.TestCase):
-    """The host and the victims that were published, and by what margin."""
+    """The published hosts, victims and margins."""
 
     def assert_plans(self, expected: list[tuple[str, str, int]],
                      cloud: Cloud, size: str) -> world.World:
@@ -181,7 +181,7 @@ class TestRules(unittest.TestCase):
     """The rules around the tables."""
 
     def test_003_b(self) -> None:
-        """A preemptible server preempts nobody."""
+        """A preemptible server preempts no other server."""
         found = world.World()
         found.add("h", HOST, {}, {"p": (0, HOST)})
         self.assertIsNone(found.placed(SIZES["M"],

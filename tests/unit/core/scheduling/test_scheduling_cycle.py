@@ -375,7 +375,7 @@ def exhaustive(hosts, vcpus):
 
 
 def build(hosts, order=None):
-    """The same as a World; servers that have nothing are left out."""
+    """Return the case as a World, without empty servers."""
     most = {}
     found = world.World(passes=lambda host, without: len(
         host.allocations) - len(without) < most[host.name])

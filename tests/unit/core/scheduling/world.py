@@ -73,7 +73,7 @@ class Answers(memory_cloud.MemoryCloudPort):
 
 
 class World(memory_cloud.MemoryCloud):
-    """Hosts whose preemptible servers cost what is said.
+    """Hosts with preemptible servers of given costs.
 
     :ivar costs: {uuid: micro-units}
     :ivar weigh: given (MemoryHost, cost in micro-units or None for one with
@@ -150,7 +150,7 @@ class World(memory_cloud.MemoryCloud):
     def placed(self, resources: Resources, *uuids: str,
                make_server: MakeServer = lambda uuid, host: None,
                **kwargs: object) -> list[tuple[str, list[str]]] | None:
-        """Place servers; return where, and who ends for each."""
+        """Place servers; return the host and the victims of each."""
         cycle = self.cycle(resources, memo=self.memo, **kwargs)
         left = iter(uuids or ('new',))
         undo: list[Callable[[], None]] = []
@@ -176,7 +176,7 @@ class World(memory_cloud.MemoryCloud):
                  if plan else []) for uuid, plan in found]
 
     def answers(self, objection: str = '') -> Answers:
-        """Return what the decision on one request is told."""
+        """Return the recorded inputs of a request's decision."""
         return Answers(self, objection)
 
 

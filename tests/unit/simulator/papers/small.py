@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluations of papers in small, and what the last stored run of them had.
+"""Small evaluations of papers, and their stored results.
 
 A run takes some seconds, so that "make test" can compare the figures with
 those of the code. "make reproduced" has this module store a run.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs that the guide has are those of this code."""
+"""The results in the guide match the code."""
 
 import pathlib
 import re

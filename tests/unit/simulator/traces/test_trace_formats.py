@@ -28,7 +28,7 @@ FILES = {'swf': 'jobs.swf', 'google2011': 'google2011.csv',
 
 
 def read(name, path=None):
-    """(the events, what was left out)."""
+    """Return (events, omitted records)."""
     trace = trace_formats.Trace(name, [str(path or SAMPLES / FILES[name])],
                                 SCALE)
     return list(trace), dict(trace.skipped)
