@@ -35,7 +35,7 @@ _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
 @operation.serves('GET', '/v1/energy', policy.ENERGY, schemas.ENERGY_ANSWER,
                   query=common.PERIOD_QUERY, since='1.1')
 def show_energy(call):
-    """Show what the cloud draws, and what was saved."""
+    """Show the power draw of the cloud, and the savings."""
     since, until = _interval(call, _SUMMARY)
     samples = energy_store.get_samples(call.services.database, since, until)
     last = samples[-1] if samples else None
@@ -171,7 +171,7 @@ def retry_energy_host(call):
                   schemas.REPORT_ANSWER, query=common.PERIOD_QUERY,
                   since='1.1')
 def report_energy(call):
-    """Show what was drawn and saved over time."""
+    """Show the power draw and the savings over time."""
     since, until = _interval(call, _REPORT)
     samples = energy_store.get_samples(call.services.database, since, until)
     return {'report': {

@@ -24,7 +24,7 @@ PAUSES_ANSWER = schemas.make_object({'pauses': schemas.array(_PAUSE)})
 @operation.serves('GET', '/v1/pauses', policy.PAUSE_LIST, PAUSES_ANSWER,
                   since='1.2')
 def list_pauses(call):
-    """List what is paused."""
+    """List the pauses."""
     return {'pauses': [_view(item) for item
                        in db.get(call.services.database).values()]}
 
@@ -45,7 +45,7 @@ def pause(call):
 
 @operation.serves('DELETE', '/v1/pauses/{what}', policy.PAUSE, since='1.2')
 def resume(call):
-    """Resume what was paused."""
+    """Resume after a pause."""
     what = _what(call)
     if not db.resume(call.services.database, what):
         raise webob.exc.HTTPNotFound(f'{what} is not paused.')

@@ -283,7 +283,7 @@ def _run(check, checks):
 
 
 def _result_of_reservations(conf, reservable_hosts):
-    """Return who may reserve what, a warning if without limits."""
+    """Return the reservation policy, a warning if without limits."""
     options = conf.reservation
     rule = policy.RESERVATION_CREATE
     hosts = (f'{reservable_hosts} hosts' if not options.reservable_default

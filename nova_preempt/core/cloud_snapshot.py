@@ -91,7 +91,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EndingCall:
-    """A call that ends a server, and what was so at that moment.
+    """A call that ends a server, and its circumstances.
 
     :ivar decision: the open decision that it is for, None if there is none
     :ivar is_first: whether nothing was asked of the server for it before
@@ -160,7 +160,7 @@ class BacklogRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LimitUsage:
-    """A quota or a budget, and what counts against it."""
+    """A quota or a budget, and its usage."""
 
     name: str
     used: int
@@ -190,7 +190,7 @@ class Snapshot:
     leaders: tuple[str, ...] = ()
 
     def open_decisions(self) -> Iterator[Decision]:
-        """Yield the decisions that somebody has still to finish."""
+        """Yield the decisions that are not finished."""
         return (each for each in self.decisions if each.is_open)
 
     def stand_ins(self) -> set[str]:

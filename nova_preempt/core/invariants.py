@@ -51,7 +51,7 @@ ALL = (
 
 
 def breaches(snapshot: Snapshot, is_at_rest: bool = False) -> list[str]:
-    """Return what is wrong, as "name: sentence", [] for nothing.
+    """Return the violations, as "name: sentence".
 
     :param is_at_rest: whether nothing is under way
     """

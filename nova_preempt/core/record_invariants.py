@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Invariants of what is recorded, and of what the engine does."""
+"""Invariants of records and of the engine."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def _repeated(items: Iterable[str]) -> Iterator[tuple[str, int]]:
 def victims_end_once(snapshot: Snapshot) -> Iterator[str]:
     """No server is a victim of two open decisions.
 
-    It would end twice, and its space be given to two.
+    Otherwise two requests would get its capacity.
     """
     for uuid, number in _repeated(
             victim.server for each in snapshot.open_decisions()
@@ -36,7 +36,7 @@ def victims_end_once(snapshot: Snapshot) -> Iterator[str]:
 def done_is_done(snapshot: Snapshot) -> Iterator[str]:
     """No decision is done before all of its victims are.
 
-    What is recorded is what happened.
+    Otherwise the record would be wrong.
     """
     for each in snapshot.decisions:
         if each.status == "done":
@@ -47,9 +47,9 @@ def done_is_done(snapshot: Snapshot) -> Iterator[str]:
 
 
 def victims_are_as_recorded(snapshot: Snapshot) -> Iterator[str]:
-    """A victim is as its record says.
+    """The state of a victim matches its record.
 
-    Its owner reads there what became of it.
+    Its owner reads the outcome in the record.
     """
     latest = {victim.server: (victim, each) for each in snapshot.decisions
               for victim in each.victims}
@@ -76,9 +76,9 @@ def _running_on(snapshot: Snapshot) -> list[Server]:
 
 
 def notices_are_withdrawn(snapshot: Snapshot) -> Iterator[str]:
-    """No server that runs on has a notice unless a decision is open.
+    """No running server has a notice without an open decision.
 
-    Its owner would wait for an end that does not come.
+    Otherwise its owner would expect an eviction.
     """
     for server in _running_on(snapshot):
         if server.notice and server.guest_on and (
@@ -87,9 +87,9 @@ def notices_are_withdrawn(snapshot: Snapshot) -> Iterator[str]:
 
 
 def our_locks_are_removed(snapshot: Snapshot) -> Iterator[str]:
-    """Our lock is on stopped victims alone.
+    """Only stopped victims have our lock.
 
-    An owner could not use any other server.
+    The owner of another server could not use it.
     """
     for server in _running_on(snapshot):
         if server.is_locked_by_us:
@@ -97,9 +97,9 @@ def our_locks_are_removed(snapshot: Snapshot) -> Iterator[str]:
 
 
 def kept_run_again(snapshot: Snapshot) -> Iterator[str]:
-    """A victim that is kept and was stopped for a decision runs again.
+    """A kept victim that a decision stopped is started again.
 
-    It was stopped for nothing.
+    Its eviction was cancelled.
     """
     for server in _running_on(snapshot):
         if server.is_stopped_by_us:
@@ -107,9 +107,9 @@ def kept_run_again(snapshot: Snapshot) -> Iterator[str]:
 
 
 def one_decision_a_server(snapshot: Snapshot) -> Iterator[str]:
-    """A server has space by one open decision at most.
+    """At most one open decision holds capacity for a server.
 
-    It would be given two hosts.
+    Otherwise it would get two hosts.
     """
     for uuid, number in _repeated(
             each.server for each in snapshot.open_decisions() if each.server
@@ -118,9 +118,9 @@ def one_decision_a_server(snapshot: Snapshot) -> Iterator[str]:
 
 
 def limits_are_kept(snapshot: Snapshot) -> Iterator[str]:
-    """Quotas, budgets and limits are not passed.
+    """Quotas, budgets and limits are not exceeded.
 
-    They bound what one project may cost others.
+    They bound the effect of a project on other projects.
     """
     for limit in snapshot.limits:
         if limit.used > limit.most:
@@ -128,9 +128,9 @@ def limits_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
 
 def one_engine_acts(snapshot: Snapshot) -> Iterator[str]:
-    """Check that at most one engine is the leader.
+    """At most one engine is the leader.
 
-    Two would do everything twice.
+    Otherwise two engines would repeat all actions.
     """
     if len(snapshot.leaders) > 1:
         yield ", ".join(sorted(snapshot.leaders)) + " act together"

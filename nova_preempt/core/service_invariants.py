@@ -12,7 +12,7 @@ from nova_preempt.core.energy import power_steps
 def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:
     """A host belongs to one reservation at a time.
 
-    It would be promised twice.
+    Otherwise two projects would share it.
     """
     count = Counter(host for each in snapshot.reservations
                     if each.is_due for host in each.hosts)
@@ -22,9 +22,9 @@ def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:
 
 
 def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
-    """A reservation that has begun has no strangers on its hosts, or says so.
+    """A started reservation has empty hosts or reports other servers.
 
-    Its owner finds them occupied.
+    Otherwise its owner would find occupied hosts.
     """
     owners = {name: each for each in snapshot.reservations
               if each.is_due and not each.says for name in each.hosts}
@@ -39,7 +39,7 @@ def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
 def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
     """A host with a guest is never off.
 
-    The server would be cut off.
+    Otherwise the server would be killed.
     """
     off = {host.name for host in snapshot.hosts if host.is_off}
     for server in snapshot.servers.values():
@@ -48,9 +48,9 @@ def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
 
 
 def hosts_stop_switching(snapshot: Snapshot) -> Iterator[str]:
-    """No host stays between on and off.
+    """No host remains between the states on and off.
 
-    It would draw power, and nobody could use it.
+    Such a host draws power, but cannot be used.
     """
     for host in snapshot.hosts:
         if host.power not in (power_steps.ON, power_steps.ASLEEP,
@@ -59,9 +59,9 @@ def hosts_stop_switching(snapshot: Snapshot) -> Iterator[str]:
 
 
 def hosts_on_are_open(snapshot: Snapshot) -> Iterator[str]:
-    """A host that is recorded as on is not kept from servers by us.
+    """We have not disabled a host whose recorded state is on.
 
-    Nobody could use it.
+    Otherwise it could not be used.
     """
     for host in snapshot.hosts:
         if host.power == power_steps.ON and host.is_closed:
@@ -71,7 +71,7 @@ def hosts_on_are_open(snapshot: Snapshot) -> Iterator[str]:
 def needed_hosts_are_on(snapshot: Snapshot) -> Iterator[str]:
     """A host with servers or a reservation is on, or has failed.
 
-    Whoever has it would wait for ever.
+    Otherwise its users would wait without end.
     """
     reserved = {name: f"reservation {each.uuid}"
                 for each in snapshot.reservations
@@ -86,9 +86,9 @@ def needed_hosts_are_on(snapshot: Snapshot) -> Iterator[str]:
 
 
 def builds_end(snapshot: Snapshot) -> Iterator[str]:
-    """No server stays in build.
+    """No server remains in the state BUILD.
 
-    Its owner would wait for ever.
+    Otherwise its owner would wait without end.
     """
     failed = {host.name for host in snapshot.hosts
               if host.power == power_steps.FAILED}
@@ -99,9 +99,9 @@ def builds_end(snapshot: Snapshot) -> Iterator[str]:
 
 
 def requests_start_once(snapshot: Snapshot) -> Iterator[str]:
-    """A request has no more servers than it asks for.
+    """A request has no more servers than requested.
 
-    Its project pays for each.
+    Its project pays for each server.
     """
     for each in snapshot.requests:
         if len(each.servers) > each.count:
@@ -110,9 +110,9 @@ def requests_start_once(snapshot: Snapshot) -> Iterator[str]:
 
 
 def trusts_have_a_request(snapshot: Snapshot) -> Iterator[str]:
-    """A trust belongs to a request that is not over.
+    """A trust belongs to an open request.
 
-    It lets the service act for a user who expects nothing any more.
+    Otherwise the service could keep acting for the user.
     """
     wanted = {each.trust for each in snapshot.requests if not each.is_over}
     for trust in sorted(snapshot.trusts - wanted):

@@ -34,7 +34,7 @@ def _sum(amounts: Iterable[Mapping[str, int]]) -> Counter[str]:
 def allocations_fit(snapshot: Snapshot) -> Iterator[str]:
     """No provider has more allocated than its capacity.
 
-    Space would be promised twice.
+    Otherwise the same capacity would be allocated twice.
     """
     for host in snapshot.hosts:
         for text in _over(_sum(host.allocations.values()), host.capacity):
@@ -42,9 +42,9 @@ def allocations_fit(snapshot: Snapshot) -> Iterator[str]:
 
 
 def guests_keep_their_space(snapshot: Snapshot) -> Iterator[str]:
-    """No server is given space that a guest still uses.
+    """No server gets capacity that a guest still uses.
 
-    It would be started before its victims have left.
+    Otherwise it would start before its victims have ended.
     """
     for host in snapshot.hosts:
         taken = [server.uses for server in snapshot.servers.values()
@@ -58,9 +58,9 @@ def guests_keep_their_space(snapshot: Snapshot) -> Iterator[str]:
 
 
 def guests_are_allocated(snapshot: Snapshot) -> Iterator[str]:
-    """A guest has the allocations of what it uses.
+    """A guest has allocations for the resources that it uses.
 
-    Somebody else would be given its space.
+    Otherwise another server would get its capacity.
     """
     hosts = {host.name: host for host in snapshot.hosts}
     for server in snapshot.servers.values():
@@ -72,9 +72,9 @@ def guests_are_allocated(snapshot: Snapshot) -> Iterator[str]:
 
 
 def consumers_exist(snapshot: Snapshot) -> Iterator[str]:
-    """Consumers are servers of the host, moves, or open stand-ins.
+    """Consumers are servers of the host, migrations or stand-ins.
 
-    Space would be lost to everybody.
+    Otherwise no server could use the capacity.
     """
     known = snapshot.stand_ins() | snapshot.moves
     for host in snapshot.hosts:
@@ -91,7 +91,7 @@ def consumers_exist(snapshot: Snapshot) -> Iterator[str]:
 def refused_hold_nothing(snapshot: Snapshot) -> Iterator[str]:
     """A server for which no host was found has no allocations.
 
-    A refused request has left something behind.
+    Otherwise a refused request would hold capacity.
     """
     for host in snapshot.hosts:
         for uuid in sorted(host.allocations):
@@ -101,9 +101,9 @@ def refused_hold_nothing(snapshot: Snapshot) -> Iterator[str]:
 
 
 def stand_ins_are_open(snapshot: Snapshot) -> Iterator[str]:
-    """A stand-in holds space only while its decision is open.
+    """A stand-in holds capacity only while its decision is open.
 
-    Nobody would free it.
+    Otherwise no process would free it.
     """
     closed = {uuid: each for each in snapshot.decisions if not each.is_open
               for uuid in each.stand_ins}
@@ -115,9 +115,9 @@ def stand_ins_are_open(snapshot: Snapshot) -> Iterator[str]:
 
 
 def nothing_is_left_open(snapshot: Snapshot) -> Iterator[str]:
-    """Each claim, stand-in and hold has an owner who is alive, or is gone.
+    """Every open decision has an owner that is alive.
 
-    It would stay for ever.
+    Otherwise it would never be closed.
     """
     for each in snapshot.open_decisions():
         yield (f"decision {each.uuid} is still {each.status}, "
@@ -138,25 +138,25 @@ def _acts(snapshot: Snapshot, why: Callable[[EndingCall], str | bool],
 
 
 def acts_have_a_decision(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is ended but as a victim of an open decision.
+    """Only victims of open decisions are evicted.
 
-    A server would end without need or record.
+    Otherwise an eviction would have no reason and no record.
     """
     return _acts(snapshot, lambda act: act.decision is None
                  and "a victim of no open decision")
 
 
 def owners_act(snapshot: Snapshot) -> Iterator[str]:
-    """A process acts for its own decisions only.
+    """A process acts only on its own decisions.
 
-    Their owner may just be taking them back.
+    Another owner may be rolling them back.
     """
     return _acts(snapshot, lambda act: not act.is_by_owner
                  and "whose decision another process has")
 
 
 def only_preemptible_end(snapshot: Snapshot) -> Iterator[str]:
-    """Only preemptible servers are ended.
+    """Only preemptible servers are evicted.
 
     A normal server is never a victim.
     """
@@ -165,25 +165,25 @@ def only_preemptible_end(snapshot: Snapshot) -> Iterator[str]:
 
 
 def victims_are_on_the_host(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is ended who has left the host of the decision.
+    """No server is evicted that left the host of the decision.
 
-    Its end would free nothing there.
+    Its eviction would free no capacity there.
     """
     return _acts(snapshot, lambda act: act.is_away and "which has moved")
 
 
 def migrations_are_awaited(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is ended while Nova migrates it instead.
+    """No victim is evicted during its migration to another host.
 
-    It was promised to be moved.
+    Its owner was told that it is migrated.
     """
     return _acts(snapshot, lambda act: act.is_moving and "which is moving")
 
 
 def notices_are_kept(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody ends before the notice that was promised is over.
+    """No victim is evicted before its notice is over.
 
-    Its owner would lose work that there was time to save.
+    Otherwise its owner could not save its work in time.
     """
     return _acts(snapshot, lambda act: bool(act.notice_s) and (
         "without a notice" if act.deadline_us is None
@@ -192,9 +192,9 @@ def notices_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
 
 def space_is_held_first(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is first asked to end unless the space is held.
+    """No eviction begins unless its capacity is held.
 
-    Somebody faster would take the space, and the end be in vain.
+    Otherwise another request could claim the freed capacity.
     """
     return _acts(snapshot, lambda act: bool(
         act.decision and not act.is_space_held and act.decision.server
@@ -204,27 +204,27 @@ def space_is_held_first(snapshot: Snapshot) -> Iterator[str]:
 
 
 def ends_are_needed(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is first asked to end for a server that is gone.
+    """No eviction begins for a server that is gone.
 
-    The end would be in vain.
+    Such an eviction would be useless.
     """
     return _acts(snapshot, lambda act: not act.is_wanted
                  and "for a server that is gone", is_first=True)
 
 
 def locks_are_kept(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is first asked to end under a lock that counts.
+    """No eviction of a server with an honored lock begins.
 
-    A lock protects a server.
+    [preemption]honored_locks protect servers.
     """
     return _acts(snapshot, lambda act: act.locked_by
                  and f"locked by the {act.locked_by}", is_first=True)
 
 
 def minimum_runtimes_are_kept(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is first asked to end before its minimum run time.
+    """No eviction begins before the minimum run time.
 
-    It was promised to run for so long.
+    The flavor promises this run time.
     """
     return _acts(
         snapshot, lambda act: act.at_us + _SLACK_US < act.promised_until_us
@@ -232,9 +232,9 @@ def minimum_runtimes_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
 
 def pauses_are_kept(snapshot: Snapshot) -> Iterator[str]:
-    """Nobody is first asked to end while evictions are paused.
+    """No eviction begins while evictions are paused.
 
-    An operator stops everything at once.
+    A pause stops all evictions that have not begun.
     """
     return _acts(snapshot, lambda act: act.is_paused and "during a pause",
                  is_first=True)

@@ -53,7 +53,7 @@ class AllocationRepair:
         self._told = set()        # problems that cannot be repaired
 
     def clean(self):
-        """Audit allocations and repair what the last audit found as well."""
+        """Audit allocations; repair problems that two audits found."""
         problems = self._audit.look()
         found = self._suspects & set(problems)
         self._suspects = set(problems)
@@ -80,7 +80,7 @@ class AllocationRepair:
             LOG.warning('Cannot repair an inconsistency: %s.', problem.text)
 
     def _allocate(self, uuid):
-        """Allocate what a server uses; evict it if that is taken.
+        """Allocate a server's resources; evict it without capacity.
 
         A server with allocations of other providers too is not repaired, as
         those providers are not known.

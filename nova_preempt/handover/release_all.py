@@ -159,7 +159,7 @@ class ReleaseAll:
 
 
 def run_step(step: Step) -> str:
-    """Carry out a Step; return what has to be done by hand, or ''."""
+    """Carry out a Step; return the manual step that remains, or ''."""
     if step.do is None:
         return step.text
     why: Exception

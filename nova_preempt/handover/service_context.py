@@ -45,7 +45,7 @@ _MANY = 500
 
 
 class ProcessContext:
-    """This process in the shared database, from start() to close().
+    """The context of a service process, from start() to close().
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that it runs on

@@ -256,7 +256,7 @@ class EvictionRun:
         return deadline
 
     def _tell(self, uuid: str, deadline: datetime.datetime) -> None:
-        """Tell the guest its deadline; go on with the eviction on failure."""
+        """Write the deadline for the guest; ignore failures."""
         decision, victim = self._victims[uuid]
         try:
             self._terminator.clients.nova.set_notice(

@@ -39,7 +39,7 @@ _FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
 
 @dataclasses.dataclass
 class _HostSighting:
-    """This process's knowledge of a host in its current state.
+    """Observations of a host in its current state.
 
     :param since: when it entered the state, by the database
     :param began_s: the same by the monotonic clock of this process

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decision record: who, for whom, which alternatives at what cost, why."""
+"""Builds decision records: victims, alternatives, costs, reason."""
 
 import uuid
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as trees, for one request: what is read, and what is claimed there."""
+"""Provider trees of hosts for one request."""
 
 import functools
 

@@ -98,7 +98,7 @@ def _claimed_rank(preemption, asked):
 
 
 def read_headroom(preemption):
-    """Know what has to stay free of preemptible servers."""
+    """Refresh the headroom, which preemptible servers must leave free."""
     known = preemption.known
     if known.headroom:
         # It tells where space was freed, which Placement does not.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that the API asks of the scheduler; nobody ends by an answer."""
+"""RPC endpoint of the scheduler for read-only queries."""
 
 import contextlib
 import dataclasses
@@ -138,7 +138,7 @@ class _DryRun(scheduling_pass.SchedulingPass):
     """Answers the question where a claim would be made, and only reads."""
 
     def _begin_choosing(self):
-        """Have nobody wait for its turn."""
+        """Do nothing: queries do not wait for their turn."""
 
     def _join(self, state):
         raise _Answer(state)

@@ -289,7 +289,7 @@ class SchedulingPass:
 
     def _take(self, state, plan, server_uuid, project_id, user_id,
               alloc_request):
-        """Take a host for a server, with the victims of a core Plan.
+        """Claim a host for a server, with the victims of a core Plan.
 
         :param alloc_request: what the server gets, as Placement offers it
         :returns: the db.Decision, CLAIMED

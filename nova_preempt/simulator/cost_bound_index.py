@@ -117,7 +117,7 @@ class CostBoundIndex:
             least.version[old] = self._servers[old]
 
     def _learn(self, known: _KnownBounds, floors: CostBounds) -> None:
-        """Take over what the core has found since it was asked last."""
+        """Read the bounds that the core has computed since."""
         for number in known.listed:
             host = self._hosts[number]
             floor = floors.known(host.uuid)

@@ -100,7 +100,7 @@ class Delays:
 
 
 class DelaySampler:
-    """Durations as they are drawn, each kind by itself.
+    """Draws durations, with a separate generator for each kind.
 
     So that one that is drawn more often leaves the others as they are.
     """

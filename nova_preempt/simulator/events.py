@@ -37,7 +37,7 @@ class EventQueue:
 
     def add(self, at_us: int, phase: Phase, happen: Callable[..., None],
             *arguments: Any) -> None:
-        """Have something happen.
+        """Schedule an event.
 
         :raises ValueError: that time is over
         """
@@ -48,7 +48,7 @@ class EventQueue:
                                     arguments))
 
     def run(self, until_us: int, before: Phase | None = None) -> None:
-        """Let happen what happens until then, and at that time.
+        """Run the events until a time, inclusive.
 
         :param before: at that time only what has an earlier phase
         """
@@ -72,7 +72,7 @@ class Alarm:
         self._at_us: int | None = None
 
     def set(self, at_us: int) -> None:
-        """Ring then, and not later; what is set to ring sooner does."""
+        """Ring at this time, unless it is set to ring earlier."""
         if self._at_us is None or at_us < self._at_us:
             self._at_us = at_us
             self._events.add(at_us, self._phase, self._ring, at_us)

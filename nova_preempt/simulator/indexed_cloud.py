@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud in memory that knows at once which hosts have room.
+"""A cloud in memory with an index of free capacity.
 
 What is free on hosts is kept in arrays beside what the hosts themselves say.
 By them alone nothing is decided: they tell which hosts are worth a look, and
@@ -26,7 +26,7 @@ _FIRST = 16
 
 
 class IndexedCloud(memory_cloud.MemoryCloud):
-    """Hosts, and whoever runs on them, some thousands of them.
+    """A cloud of thousands of hosts with their servers.
 
     Servers come and go by put() and take_away(), so that it knows.
 
@@ -95,7 +95,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                    releasing: Iterable[memory_cloud.MemoryHost] = (),
                    where: cost_bound_index.Mask
                    | None = None) -> Sequence[ListedHost]:
-        """The hosts on which victims may help, as the core asks for them.
+        """Return the hosts whose victims may help, for the core.
 
         :param policy: the core's
         :param now_us: as the core has time in whole numbers
@@ -236,7 +236,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def amounts(self) -> Iterator[
             tuple[memory_cloud.MemoryHost, dict[str, int], dict[str, int]]]:
-        """Yield each host with what is free of it, and what it has."""
+        """Yield each host with its free amounts and its capacity."""
         for number, host in enumerate(self._in_order):
             yield (host, self._amounts(self._free, number),
                    self._amounts(self._capacity, number))
@@ -305,7 +305,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                 self._at_best[row, number] -= sign * amount
 
     def _weigh(self, number: int) -> None:
-        """Note what a host is ordered by now."""
+        """Update the key by which a host is ordered."""
         if self._emptiest:
             heapq.heappush(self._emptiest, (
                 -int(self._free[self._weight_row, number]), number))

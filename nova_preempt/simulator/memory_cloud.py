@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A cloud in memory, which answers what a decision asks.
+"""A cloud in memory that implements the core's CloudPort.
 
 See core.scheduling.cloud_port.CloudPort.
 """
@@ -63,7 +63,7 @@ class MemoryHost:
 
     @property
     def providers(self) -> tuple[Provider, ...]:
-        """Its tree of providers."""
+        """Return the tree of its providers."""
         return self.listing.providers
 
     def add(self, uuid: str, resources: Mapping[str, int],
@@ -97,7 +97,7 @@ class MemoryHost:
 
 
 class MemoryCloud:
-    """Hosts, and whoever runs on them.
+    """A cloud of hosts with their servers.
 
     :param hosts: MemoryHosts
     """
@@ -185,7 +185,7 @@ class MemoryCloudPort:
                 if trial.host in passing]
 
     def _key(self, trial: HostTrial) -> tuple[Any, ...]:
-        """Put those with room first, then whose victims cost least."""
+        """Order free hosts first, then hosts with cheap victims."""
         host = self._cloud.hosts[trial.host]
         return (bool(trial.without), trial.cost_us if trial.without else 0,
                 host.name, host.uuid)

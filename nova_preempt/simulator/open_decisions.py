@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions that are being carried out, and what they give up.
+"""Open decisions, and the capacity that they release.
 
 Also, for the core, which requests of a simulation still exist.
 """
@@ -62,7 +62,7 @@ class Decision:
             self.victims[victim.boot.id] is victim)
 
     def observed(self, why_unwanted: str) -> eviction_values.Observed:
-        """Return what the core is told of it; hosts are always up."""
+        """Return the core's observation; hosts are always up."""
         return eviction_values.Observed(
             self.terms,
             {} if self.server is None else {self.uuid: self.host.name},
@@ -71,7 +71,7 @@ class Decision:
             {self.uuid: why_unwanted})
 
     def _seen(self, uuid: str) -> ObservedServer | None:
-        """Return what Nova's record of a victim would say."""
+        """Return a victim as Nova's record would show it."""
         victim = self.victims[uuid]
         if uuid in self.shown:
             return self.shown[uuid]
@@ -90,7 +90,7 @@ _AT_REST = frozenset((State.RUNNING, State.NOTICE, State.STOPPED))
 
 
 class OpenDecisions:
-    """Decisions whose victims have not all ended, and who waits for that.
+    """Open decisions, and the requests that wait for them.
 
     :ivar open: {uuid: Decision}
     :ivar others: tells how many wait in schedulers for other things
@@ -133,7 +133,7 @@ class OpenDecisions:
             del self._by_host[decision.host.uuid]
 
     def ending_for_none(self) -> list[Server]:
-        """Return those that end now, for no server in their place."""
+        """Return the victims that end for no server."""
         return [decision.victims[uuid] for decision in self.open.values()
                 if decision.server is None for uuid in decision.memory.pending]
 
@@ -156,7 +156,7 @@ class OpenDecisions:
 
     def released(self,
                  decision: Decision) -> Iterator[tuple[Server, HostSearch]]:
-        """Yield what is to be decided anew, now that one is closed."""
+        """Yield the servers to decide anew after a decision closed."""
         for server, joins, attempt in decision.waiters:
             joins.discard(decision.uuid)
             if not joins and self.leave(server):
@@ -164,7 +164,7 @@ class OpenDecisions:
 
     def releasing(self, waited: Collection[str] = ()
                   ) -> Mapping[str, ReleasingHost]:
-        """Return what is given up, by host.
+        """Return the capacity being released, by host.
 
         :param waited: decisions that were waited for before
         """
@@ -250,7 +250,7 @@ class RequesterLiveness:
 
 
 class BudgetTracker:
-    """Counts who ends and who ended a while ago, where that is limited."""
+    """Counts recent evictions for the eviction budgets."""
 
     def __init__(self, world: SimulationState) -> None:
         self._world = world
@@ -268,7 +268,7 @@ class BudgetTracker:
 
     def left(self, ending: Mapping[str, Server]
              ) -> eviction_budgets.Budgets | None:
-        """Return what is left, None where nothing is settled.
+        """Return the remaining budgets, None without any.
 
         :param ending: those that end now
         """

@@ -119,7 +119,7 @@ def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
 
 def _of_classes(steps: Mapping[str, Sequence[time_series.Span]]
                 ) -> Iterator[Panel]:
-    """Yield the panel of what part of the wanted servers is there."""
+    """Yield the panel of the availability of each class."""
     names = sorted({name.removeprefix(_WANTED) for each in steps.values()
                     for step in each for name in step.levels
                     if name.startswith(_WANTED)})

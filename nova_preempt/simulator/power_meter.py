@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PowerMeter:
-    """Tells the report how many hosts are on, and what all draw.
+    """Reports the number of hosts that are on and their power.
 
     A host draws its idle power while it is on, also while it boots, and what
     its share of vCPUs adds; hosts without figures do not count.
@@ -80,7 +80,7 @@ def _share(host: memory_cloud.MemoryHost) -> float:
 
 
 def figures(levels: Mapping[str, float]) -> dict[str, Any]:
-    """Return what is said of energy.
+    """Return the figures of energy.
 
     :param levels: {what: its sum over time, in seconds}
     """

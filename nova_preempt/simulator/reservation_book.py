@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reservations of a simulation and their hosts, as they are now."""
+"""Current reservations of a simulation and their hosts."""
 
 from collections.abc import Callable, Iterator
 import datetime
@@ -23,7 +23,7 @@ BEGIN_S = reservation_model.to_s(simulated_servers.EPOCH.replace(tzinfo=None))
 
 
 class ReservationBook:
-    """The reservations that there are, and their hosts.
+    """The current reservations and their hosts.
 
     :ivar opened: {id: Reservation} of those that are not over
     :ivar over: those whose servers are still to be cleared away
@@ -70,7 +70,7 @@ class ReservationBook:
         return self.now_us() // SECOND
 
     def put(self, reservation: reservation_model.Reservation) -> None:
-        """Note what one has become."""
+        """Record the new state of a reservation."""
         uuid = reservation.uuid
         if reservation.status in reservation_model.OPEN:
             self.opened[uuid] = reservation
@@ -97,7 +97,7 @@ class ReservationBook:
         self.running.pop(uuid, None)
 
     def near(self) -> Iterator[reservation_model.Reservation]:
-        """Yield those that have begun, or are prepared."""
+        """Yield the reservations that have begun or are prepared."""
         options = self._world.options.reservation_options
         return (each for each in self.opened.values()
                 if reservation_controller.is_near(
@@ -108,7 +108,7 @@ class ReservationBook:
         return self.opened.get(uuid) or self.ended.get(uuid)
 
     def view(self) -> leases.LeaseView:
-        """Return what a request is told."""
+        """Return the reservations as a request sees them."""
         return leases.LeaseView(self.leases, True, False, self.now_s())
 
     # -- how much is reserved, and used ------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backlog: servers that wait until there is room, and whose phase it is.
+"""The backlog in a simulation: servers that wait for capacity.
 
 The core's controller decides, as it does for the engine; here it is told what
 became of the servers that it started.
@@ -88,7 +88,7 @@ class SimulatedBacklog:
         self._look_soon()
 
     def has(self, server: Server) -> bool:
-        """Tell whether one for which there is no host goes on waiting."""
+        """Return whether a server without host keeps waiting."""
         return server.boot.id in self._open
 
     def remove(self, server: Server) -> None:
@@ -133,7 +133,7 @@ class SimulatedBacklog:
             self._look_soon()
 
     def _observe(self) -> dict[str, request_servers.FoundServers]:
-        """Return what has changed of the servers that were started."""
+        """Return the changes of the started servers."""
         found = {}
         for uuid, request in self._open.items():
             for boot in request.boots[-1:]:
@@ -153,7 +153,7 @@ class SimulatedBacklog:
     def _rooms(self,
             places: reservation_rules.ReservationRules | None) -> Iterator[
                 HostCapacity]:
-        """Yield what hosts have, but for those that are not on in time."""
+        """Yield the capacity of hosts that are on in time."""
         power = self._power
         for host, free, has in self._world.cloud.amounts():
             found = host_capacity.with_departures(HostCapacity(host.name, free,
@@ -206,7 +206,7 @@ class SimulatedBacklog:
 
 def _seen(server: Server,
         boot: backlog_model.BootCall) -> request_servers.FoundServers:
-    """Return what Nova has of a server that was booted so."""
+    """Return a booted server as Nova's record would show it."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
     is_refused = server.state is State.ASKED
     if state is None or (

@@ -62,7 +62,7 @@ class SimulatedClasses:
         return server.boot.id in self._claimants
 
     def claimants(self) -> Mapping[str, class_dispatch.Claimant]:
-        """Return those of all servers, without their resources."""
+        """Return the claimants of all servers, without resources."""
         return self._known
 
     # -- what happens ------------------------------------------------------
@@ -91,13 +91,13 @@ class SimulatedClasses:
         self._known = types.MappingProxyType(self._claimants)
 
     def _measure(self, server: Server, clocks: ServerClocks) -> None:
-        """Learn how long it took to get one back that gave way."""
+        """Record the time that the return of a victim took."""
         if clocks.kind is Kind.ALLOCATING and server.tries:
             self._overheads = self._overheads.seen(
                 server.kind.request.kind, self.now_us - clocks.mark.since_us)
 
     def tell(self) -> None:
-        """Tell the report of those that are not over."""
+        """Report the servers that still exist."""
         for found in self._claimants.values():
             self._world.report.promised(found.qos,
                                         found.clocks.at(self.now_us))
@@ -106,7 +106,7 @@ class SimulatedClasses:
 
     def policy(self,
                policy: preemption_policy.Policy) -> preemption_policy.Policy:
-        """Return it with what is promised now."""
+        """Return the policy with the current promises."""
         return dataclasses.replace(
             policy,
             classes=Promises(self._table.classes, self._known, self.now_us))
@@ -140,7 +140,7 @@ class SimulatedClasses:
 
 
 class WaitingRequestClocks:
-    """Tells what requests of the backlog may claim, for its order ``qos``.
+    """Clocks of waiting requests, for the queue order ``qos``.
 
     :ivar table: a core.classes.class_table.ClassTable
     """
@@ -158,7 +158,7 @@ class WaitingRequestClocks:
         return self._classes.claimants().get(request.uuid)
 
     def clocks(self, requests: Iterable[Any]) -> dict[str, ServerClocks]:
-        """Return those of core.backlog requests."""
+        """Return the clocks of core.backlog requests."""
         found = {}
         for request in requests:
             known = self._find(request)
@@ -176,7 +176,7 @@ class WaitingRequestClocks:
 
 def parse(entries: Iterable[Mapping[str, str]],
           pass_period_s: int) -> simulation_settings.ClassOptions:
-    """Return what an operator has written down.
+    """Parse the classes of an operator.
 
     For the parameters see core.classes.class_table.parse().
 

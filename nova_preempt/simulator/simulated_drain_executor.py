@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out in a simulation what the controller of reservations decides."""
+"""Carries out the intents of the reservation controller."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class HostView:
         return None if power is None else power.off(name)
 
     def seen(self, name: str) -> observed_hosts.Host:
-        """Return a host as it is now."""
+        """Return the current state of a host."""
         return dataclasses.replace(
             self.book.hosts[name], asleep=self.off(name),
             state='up' if self.is_usable(name) else 'down')
@@ -93,7 +93,7 @@ class HostView:
 
     def on_host(self, name: str, states: Collection[State] = _THERE
                 ) -> Iterator[Server]:
-        """Yield the servers that are on a host, not those to come."""
+        """Yield the servers on a host, without arriving ones."""
         host = self.host(name)
         for uuid in host.allocations:
             server = self.world.servers.get(uuid)

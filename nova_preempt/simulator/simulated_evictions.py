@@ -67,7 +67,7 @@ class Evictions:
     # -- how it begins -----------------------------------------------------
 
     def begin(self, plan: Plan, server: Server, attempt: HostSearch) -> None:
-        """Have victims give way; they lose at once what is missing."""
+        """Begin evictions; victims lose their allocations at once."""
         world = self._world
         host = world.cloud.hosts[plan.host.uuid]
         decision = self.decisions.add(host, server, attempt)
@@ -114,7 +114,7 @@ class Evictions:
             reservation=reservation), victims)
 
     def budgets(self) -> eviction_budgets.Budgets | None:
-        """Return what is left of them, None where none is set."""
+        """Return the remaining budgets, None without any."""
         return self._budgets.left(self.ending)
 
     def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
@@ -147,7 +147,7 @@ class Evictions:
     # -- step by step ------------------------------------------------------
 
     def _step(self, decision: Decision) -> None:
-        """Do what is due, and come again when the next thing is."""
+        """Carry out due steps, and schedule the next one."""
         if decision.uuid not in self.decisions.open:
             return
         now_us = self._world.events.now_us
@@ -193,7 +193,7 @@ class Evictions:
             self._world.report.note('notice', victim, decision=decision.uuid)
 
     def _ask(self, decision: Decision, victim: Server, method: str) -> None:
-        """Have happen what Nova is asked for, in the time that it takes."""
+        """Schedule the effect of a call to Nova after its delay."""
         uuid = victim.boot.id
         decision.memory = decision.memory.note(
             uuid, asked=method, asked_us=self._world.events.now_us)
@@ -292,7 +292,7 @@ class Evictions:
     # -- what comes between ------------------------------------------------
 
     def gone(self, victim: Server) -> None:
-        """Somebody is gone otherwise; it may have been about to give way."""
+        """Handle a server that is gone, perhaps a victim."""
         self.ending.pop(victim.boot.id, None)
         for decision in list(self.decisions.open.values()):
             if decision.is_open(victim):
@@ -306,7 +306,7 @@ class Evictions:
                     self._step(decision)
 
     def _abandon(self, decision: Decision) -> None:
-        """Somebody has not given way in time: look for another host."""
+        """Search another host, as a victim has not ended in time."""
         stuck = decision.memory.stuck
         self._roll_back(decision, [victim for uuid, victim
                                    in decision.victims.items()
@@ -319,7 +319,7 @@ class Evictions:
 
     def _roll_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:
-        """Give victims back what was taken; who ends already goes on."""
+        """Restore the victims that have not begun to end."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._restore_allocations(decision.server, victims)

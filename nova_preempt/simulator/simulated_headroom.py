@@ -23,7 +23,7 @@ _NAME = 'the cloud'
 
 
 class HostProviders(Mapping[str, Provider]):
-    """The hosts as they are now, made of those that are asked after."""
+    """Current hosts, built when they are requested."""
 
     def __init__(self, cloud: IndexedCloud) -> None:
         self.cloud = cloud
@@ -102,7 +102,7 @@ class Headroom:
             resources, self._world.cloud.providers_with(resources))
 
     def placed(self, server: Server) -> None:
-        """A server has taken what was free."""
+        """Record that a server has used free capacity."""
         if self._wanted:
             self._account.take(headroom_account.Claim(
                 {server.current_host.uuid: server.kind.resources},

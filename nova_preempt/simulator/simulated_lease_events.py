@@ -116,7 +116,7 @@ class ReservationCleanup:
         self._mark_busy(server, _TASKS[call])
 
     def _mark_busy(self, server: Server, task_state: str) -> None:
-        """Say in Nova's record of it what happens, so it is left alone."""
+        """Set the server's task state, so that it is not touched."""
         host, uuid = server.current_host, server.boot.id
         record = host.servers.get(uuid)
         if record is not None:
@@ -153,7 +153,7 @@ class LeaseEvents:
         self._alarm = Alarm(world.events, Phase.END, self.run)
 
     def run(self) -> None:
-        """Do what is due, and come again for the next event."""
+        """Carry out due events, and schedule the next one."""
         step = lease_event_controller.step(tuple(self._book.opened.values()),
                                            self._told, self._book.now_us())
         self._told = step.memory

@@ -15,7 +15,7 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class ServerMigrator:
-    """Moves servers; knows what is under way.
+    """Migrates servers and tracks running migrations.
 
     :param decide: called with a Server that needs a host
     :param cancel: called with one that waits, and needs it no more
@@ -42,7 +42,7 @@ class ServerMigrator:
         return server.boot.id in self._asked_us and not self.has(server)
 
     def asked_us(self, server: Server) -> int | None:
-        """When a server was asked to leave its host, None if it was not."""
+        """Return when a server's migration began, None if it has not."""
         return self._asked_us.get(server.boot.id)
 
     def move(self, server: Server) -> None:

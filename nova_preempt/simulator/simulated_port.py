@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers what a decision asks of the simulated cloud."""
+"""Implements the core's CloudPort for a simulated cloud."""
 
 from collections.abc import Collection, Mapping, Sequence
 import functools

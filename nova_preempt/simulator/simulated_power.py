@@ -159,7 +159,7 @@ class SimulatedPower:
         self.waking.look()
 
     def carry_out(self, intents: Iterable[energy_controller.Intent]) -> None:
-        """Do what the controller intends."""
+        """Carry out the intents of the controller."""
         for intent in intents:
             match intent:
                 case energy_controller.Wake(name, why):
@@ -291,7 +291,7 @@ def make(world: SimulationState, setup: CloudSetting,
          again: Callable[[Server], None], give_up: Callable[[Server], None],
          needed: Callable[[float], Mapping[str, float]]
          ) -> SimulatedPower | None:
-    """Look after what hosts draw, and after their power if that is on.
+    """Start the power meter; return SimulatedPower if it is enabled.
 
     For the parameters see SimulatedPower.
     """

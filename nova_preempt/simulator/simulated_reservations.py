@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations of hosts: who gets which, when, and what others may take.
+"""Reservations of hosts in a simulation.
 
-When hosts are free, which of them are given and what may be asked for is the
-core's to say, as it is where a request may go; see keeper for what is done
-so that hosts are empty in time, and cleanup for what follows.
+The core decides on hosts, times and limits. simulated_drain_executor empties
+the hosts in time; simulated_lease_events cleans up after the end.
 """
 
 import collections
@@ -34,7 +33,7 @@ _DAY_US = 86400 * SECOND
 
 
 class Refused(Exception):
-    """No hosts are given; the message says why."""
+    """The reservation is refused; the message has the reason."""
 
 
 def _absolute_s(time_s: int | None) -> int | None:
@@ -42,7 +41,7 @@ def _absolute_s(time_s: int | None) -> int | None:
 
 
 class Reservations:
-    """Grants them, and has them begin and end.
+    """Grants, starts and ends reservations.
 
     :param decide: called with a Server that needs a host
     :param not_coming: called with a server that was being built, or coming
@@ -99,7 +98,7 @@ class Reservations:
         self._executor.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> reservation_model.Reservation:
-        """Return it as the API would grant it."""
+        """Grant a reservation like the API."""
         options = self._options
         if options is None:
             raise Refused('[reservation]enabled is false')
@@ -187,7 +186,7 @@ class Reservations:
             terms.notice_s if terms else None))
 
     def _open_for(self, lead_s: float) -> Mask:
-        """A mask of the hosts that are nobody's for so long."""
+        """Return a mask of hosts without reservation for a time."""
         book = self._book
         now_s = book.now_s()
         known = self._masks.get(lead_s)
@@ -210,7 +209,7 @@ class Reservations:
         return mask
 
     def places(self) -> reservation_rules.ReservationRules | None:
-        """Return what the backlog is told, None if nobody may reserve."""
+        """Return the backlog's view, None without reservations."""
         if self._options is None:
             return None
         return reservation_rules.ReservationRules(self._book.view(),

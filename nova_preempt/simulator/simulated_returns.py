@@ -207,7 +207,7 @@ class StoppedVictims:
             world.report.lost(victim, victim.ran_us)
 
     def forget(self, victim: Server) -> None:
-        """Delete a stopped server; what it had kept is free."""
+        """Delete a stopped server and free its allocations."""
         self._world.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.OVER
         self._world.report.mark(victim, Kind.ENDED)

@@ -152,7 +152,7 @@ class Server:
 
 
 class SimulationError(Exception):
-    """A trace asks for what the setting does not have."""
+    """The trace requests something that the setting lacks."""
 
 
 class ServerKinds:

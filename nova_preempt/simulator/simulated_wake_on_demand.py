@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Wait:
-    """A server, and what it remembers while it waits."""
+    """A waiting server with its promised hosts."""
 
     server: Server
     memory: wake_choice.Waiting
 
 
 class WakeOnDemand:
-    """Promises hosts to servers, and tells when those are there.
+    """Promises sleeping hosts to servers and wakes them.
 
     :param power: a simulated_power.SimulatedPower
     :param again: called with a server that is to be decided anew
@@ -125,14 +125,14 @@ class WakeOnDemand:
         return list(dict.fromkeys(item.host for item in self._promised()))
 
     def forget(self, names: frozenset[str]) -> None:
-        """Nobody waits for these any more: they are of no use."""
+        """Forget hosts for which no server waits any more."""
         self._promises = {
             uuid: (at_us, left) for uuid, (at_us, found)
             in self._promises.items()
             if (left := [item for item in found if item.host not in names])}
 
     def look(self) -> None:
-        """Decide those anew whose hosts are up, or are not coming."""
+        """Decide servers anew whose hosts are up or have failed."""
         for wait in list(self._waits.values()):
             self._look(wait)
 

@@ -100,7 +100,7 @@ class Simulation:
 
     def run(self, trace: Iterable[trace_model.Event],
             until_us: int | None = None) -> dict[str, Any]:
-        """Let everything happen; return the summary.
+        """Run all events; return the summary.
 
         :param trace: in order of time
         :param until_us: when it ends, with the last event by default
@@ -276,7 +276,7 @@ class Simulation:
                           victims=[each.uuid for each in plan.victims])
 
     def _refuse(self, server: Server) -> None:
-        """There is no host for it; who may wait, waits on."""
+        """Refuse a server without host, unless it may wait."""
         if server.moves is not None:
             self._moves.refused(server)
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what happens in a simulation, and records single events."""
+"""Counts and records the events of a simulation."""
 
 import collections
 from collections.abc import Callable, Mapping
@@ -119,15 +119,15 @@ class Report:
                          'id': server.boot.id, 'class': name, **more})
 
     def waited(self, server: Any, wait_us: int) -> None:
-        """A server was asked for so long before it was there."""
+        """Record how long a server waited."""
         self._waits[server.boot.class_name].add(wait_us)
 
     def lost(self, server: Any, ran_us: int) -> None:
-        """A server has run for so long, in vain."""
+        """Record the work that a server has lost."""
         self.counts[server.boot.class_name]['lost_us'] += ran_us
 
     def hold(self, server: Any, sign: int) -> None:
-        """A server takes what it has asked for, or gives it back."""
+        """Record that a server claims or frees its resources."""
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
@@ -138,7 +138,7 @@ class Report:
             self.reserved(server, sign)
 
     def mark(self, server: Any, kind: Kind) -> None:
-        """A server has come so far, as the clocks of classes have it.
+        """Record an event of a server's clock.
 
         ``marked`` is told of it, too.
         """
@@ -289,7 +289,7 @@ class Report:
 
 def _promises(found: Mapping[availability_margin.QosClass,
                              list[fractions.Fraction]]) -> dict[str, Any]:
-    """Return what has become of promises.
+    """Return the summary of the promises.
 
     :param found: {QosClass: which part of its time each server has run}
     """

@@ -15,7 +15,7 @@ _WAIT = ('mean', 'median', '95 %', 'most')
 
 
 def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (what it is, how much) of a summary."""
+    """Yield (label, value) of a summary."""
     yield 'simulated', f'{summary["seconds"]:.0f} s'
     for kind, used in summary['used'].items():
         for name, share in used.items():

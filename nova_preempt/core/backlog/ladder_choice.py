@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the flavor of a ladder that a request gets.
+"""Chooses a request's flavor from a ladder.
 
 The number of cores follows from what is idle and from who else waits (see
 ``core/classes/request_size.py``); a ladder has a flavor for each number, or

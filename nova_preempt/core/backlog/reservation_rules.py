@@ -21,7 +21,7 @@ class ReservationRules:
     guard: leases.GuardTime
 
     def free_s(self, host: str) -> float:
-        """Return for how many seconds a host is reserved for nobody."""
+        """Return the seconds until a host's next reservation."""
         return self.view.free_s(host)
 
     def lead_s(self, alternative: backlog_model.Alternative) -> float:

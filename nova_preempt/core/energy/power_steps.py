@@ -238,7 +238,7 @@ def _is_stuck(facts: HostFacts, boot_timeout_s: float) -> bool:
 
 
 def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Wake it if a server needs it, or somebody has powered it on."""
+    """Wake it if a server needs it or an operator powered it on."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
     on = facts.power is Power.ON

@@ -193,7 +193,7 @@ class ProviderTree:
 
     @functools.cached_property
     def ancestors(self) -> tuple[frozenset[int], ...]:
-        """For each provider, by index: itself and its ancestors."""
+        """Return the provider and its ancestors, by index."""
         return tuple(
             [frozenset(self._up(n)) for n in range(len(self.providers))])
 
@@ -210,7 +210,7 @@ class ProviderTree:
 
     @functools.cached_property
     def kinds(self) -> tuple[int, ...]:
-        """For each provider a number, equal for exchangeable providers.
+        """Return a number per provider, equal if exchangeable.
 
         Exchangeable providers have the same parent, no children and equal free
         amounts, and the same servers would free equal amounts there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps reserved hosts for those who have reserved them."""
+"""Filter that keeps reserved hosts for their reservations."""
 
 from nova import exception
 import nova.conf
@@ -61,7 +61,7 @@ class ReservationFilter(filters.BaseHostFilter):
 
 
 def _lead_s(spec_obj):
-    """For how long the request must have the host for itself, in seconds.
+    """Return the seconds for which the host must be unreserved.
 
     At least one second longer than that.
     """

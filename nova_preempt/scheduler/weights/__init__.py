@@ -28,7 +28,7 @@ def ranked(values):
 
 
 def unless_equal(found):
-    """These weights, none if they are all the same.
+    """Return the weights, [] if all are equal.
 
     Those would change nothing, for Nova makes 0 of them; but it looks at each
     host to find that out, and at no host if there is no weight.

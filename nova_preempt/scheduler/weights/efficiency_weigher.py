@@ -51,7 +51,7 @@ class KWRankingWeigher(weights.BaseHostWeigher):
         return self._weigh_efficiency
 
     def _weigh_object(self, host_state, weight_properties):
-        """None if it is not known."""
+        """Return the weight, None if it is unknown."""
         return self._weigher()(host_state, weight_properties)
 
     def _weigh_efficiency(self, host_state, request_spec):
@@ -59,7 +59,7 @@ class KWRankingWeigher(weights.BaseHostWeigher):
         return figures and figures.flops_per_watt
 
     def _figures(self, host_state):
-        """None if nothing is known of the host."""
+        """Return the figures of a host, None if unknown."""
         name = host_state.nodename
         figures = self.figures.get(name)
         if figures is None:

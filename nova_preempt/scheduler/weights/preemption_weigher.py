@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with room before hosts that need victims, cheap victims first.
+"""Weigher that prefers free hosts, then hosts with cheap victims.
 
 Algorithms 3 and 4 of López García et al. (FGCS 2019). Algorithm 4 is read as
 the cost of the cheapest set of victims that makes room for the request: that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that nobody has reserved for long before those soon needed."""
+"""Weigher that prefers hosts whose next reservation is late."""
 
 import nova.conf
 from nova.scheduler import utils

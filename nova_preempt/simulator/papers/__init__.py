@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluations of the papers whose algorithms are in the core, again.
+"""Reproduces the evaluations of papers on the core's algorithms.
 
 Each module has ``run(scale, seed, clock)``, which returns a
 figures.PaperEvaluation: our figures beside those that were published.

@@ -82,7 +82,7 @@ _AHEAD = 0.6
 
 @dataclasses.dataclass(frozen=True)
 class LeaseRequest:
-    """Hosts for somebody: asked for, wanted from, and for how long."""
+    """A lease: its request time, start and duration."""
 
     asked_s: int
     start_s: int
@@ -193,7 +193,7 @@ class RunResult:
 
 def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
              is_switching: bool = True, is_ranked: bool = True) -> RunResult:
-    """Let requests come to so many hosts.
+    """Simulate requests on a number of hosts.
 
     :param is_switching: whether idle hosts are switched off
     :param is_ranked: whether those with the most FLOPS per watt come first

@@ -146,7 +146,7 @@ def _machines() -> dict[str, int]:
 # -- one run -----------------------------------------------------------------
 
 class _Cluster:
-    """Machines, and what runs there."""
+    """Machines and their containers."""
 
     def __init__(self) -> None:
         self.has = {name: dict.fromkeys(_MEAN_SIZE, size)
@@ -171,7 +171,7 @@ def _request(container: Container) -> batch_model.Request:
 
 
 class _Batches:
-    """ECSched: rounds of a flow, of at most so many at once."""
+    """ECSched: rounds of a flow with bounded batches."""
 
     def __init__(self, score: str) -> None:
         self._placer = ecsched_flow.placer(score)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures beside published ones, and what is drawn of them."""
+"""Reproduced figures beside published ones, and plots."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
@@ -11,7 +11,7 @@ _WIDTH = 78
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure of a paper beside ours.
+    """A published figure beside the reproduced one.
 
     :param published: a number, or in words; None if it was not published,
         or what was is not to be had
@@ -60,7 +60,7 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """Axes, and what is drawn there."""
+    """Axes with their curves."""
 
     title: str
     x_label: str
@@ -123,7 +123,7 @@ def lines(evaluation: PaperEvaluation) -> Iterator[str]:
 
 
 def text(value: float | str | None) -> str:
-    """Return a figure as it is printed."""
+    """Return the printed form of a figure."""
     if value is None:
         return '-'
     if isinstance(value, str):

@@ -147,7 +147,7 @@ class Testbed:
                     enabled=enabled), write=self._records.append)
 
     def come(self, *boots: Boot) -> dict[str, dict[str, Any]]:
-        """Let servers be asked for; return {event: its last record}."""
+        """Simulate requests; return {event: its last record}."""
         self._records.clear()
         self._simulation.run(boots)
         return {record['event']: record for record in self._records}
@@ -240,7 +240,7 @@ def _is_best(chance: random.Random, sizes: str) -> bool:
 
 
 def _least(hosts: Iterable[Sequence[Boot]], new: Boot) -> int | None:
-    """The least cost of any set of servers on any host that makes room."""
+    """Return the least cost of sufficient victims on any host."""
     least: int | None = None
     for there in hosts:
         lacks = {name: sum(SIZES[boot.flavor][name]

@@ -111,7 +111,7 @@ def _ranges(title: str, outcomes: Sequence[Outcome], name: str,
 
 
 def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
-    """Yield what came of the first; published: of their simulator."""
+    """Yield the figures of the first validation."""
     ours = found[PROMISE]
     yield Figure('first validation, by promise: gold, mean', 0.9997,
                  figures.mean(_all(ours, 'gold')),

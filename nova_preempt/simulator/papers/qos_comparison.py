@@ -119,7 +119,7 @@ def fulfilment(found: Sequence[fractions.Fraction],
 
 def deficits(found: Sequence[fractions.Fraction], promised: fractions.Fraction
              ) -> list[fractions.Fraction]:
-    """Return what lacks of the promise where it was broken."""
+    """Return the shortfall of each broken promise."""
     return [promised - each for each in found if each < promised]
 
 
@@ -163,7 +163,7 @@ class Comparison:
 
     def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
                 ) -> float:
-        """The sum of what lacks, of all classes."""
+        """Return the sum of the shortfalls of all classes."""
         return float(sum(sum(deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
@@ -202,7 +202,7 @@ class Comparison:
         return figures.mean(found)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield those of section 5."""
+        """Yield the figures of section 5."""
         lost = ('their figures are in pictures and tables that are not in '
                 'the text we have')
         for part in _PARTS:
@@ -238,7 +238,7 @@ class Comparison:
         yield from self._money()
 
     def _money(self) -> Iterator[Figure]:
-        """Yield what is given back where promises are broken."""
+        """Yield the refunds for broken promises."""
         for part in _PARTS[:-1]:
             for provider in CREDITS:
                 for rule in RULES:
@@ -273,7 +273,7 @@ class Comparison:
                 self.deficit(rule), 'what the line above compares')
 
     def plot(self) -> Plot:
-        """Promises kept, and how equal those of a class fare."""
+        """Plot kept promises and the equality within classes."""
         names = [f'{part:g} N, {name}' for part in _PARTS
                  for name in self._promised]
         return figures.Plot('qos-comparison', [

@@ -78,7 +78,7 @@ class PriorityRule:
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """A request comes.
+    """The arrival of a request.
 
     ``life_us``: how long it is there, None for ever. ``run_us``: it ends as
     soon as it has run for so long, None if it does not.

@@ -106,7 +106,7 @@ class Host(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A container starts, with so many cores on each of the hosts."""
+    """The start of a container, with its cores on each host."""
 
     uuid: str
     cores: int
@@ -200,7 +200,7 @@ def _hosts(idle: Mapping[str, int]) -> list[Host]:
 
 def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
            ) -> Start | None:
-    """Return the next Start, None if nothing that waits fits.
+    """Return the next Start, None if no waiting request fits.
 
     1. The queue is put in order. A request that does not fit stays where it
        is, and the next is tried.
@@ -248,7 +248,7 @@ def best_fit(hosts: Iterable[Host], wanted: int, copies: int
 
 
 def run_time_s(sequential_s: int, on_cores: int) -> fractions.Fraction:
-    """Return how long what takes so long on one core takes on several.
+    """Return the run time on several cores.
 
     All of it runs in parallel.
     """

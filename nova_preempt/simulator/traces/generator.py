@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces that nobody has recorded, by a seed.
+"""Generates synthetic traces from a seed.
 
 Requests come as a Poisson process whose rate follows the hour of the day.
 How long servers run is log-normal, as in most published traces of clouds: a

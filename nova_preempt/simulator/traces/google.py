@@ -144,7 +144,7 @@ def _tier(priority: int) -> str:
 
 
 def _time(value: object, name: str) -> int | None:
-    """In microseconds, None if it is after the end of the trace."""
+    """Return microseconds, None after the end of the trace."""
     found = trace_model.whole(value, name, most=_AFTER)
     if found != _AFTER and found > trace_model.LATEST_US:
         raise ValueError(f'{name} is {found} microseconds; it must be up to '

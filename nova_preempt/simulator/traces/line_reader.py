@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of files, compressed or not, and what is wrong with them."""
+"""Reads lines of plain and compressed files."""
 
 import codecs
 import collections
@@ -57,12 +57,12 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
 
 
 def error(path: str, number: int, why: object) -> trace_model.TraceError:
-    """Return what to raise about a line."""
+    """Return the TraceError of a line."""
     return trace_model.TraceError(f'{path}, line {number}: {why}')
 
 
 def cells(line: str, count: int) -> list[str]:
-    """Return those of a line of comma-separated values.
+    """Return the cells of a line of comma-separated values.
 
     :raises ValueError: there are not so many
     """
@@ -76,7 +76,7 @@ def cells(line: str, count: int) -> list[str]:
 
 
 class UsedIds:
-    """The ids that a trace has used, and where.
+    """The used ids of a trace, with their places.
 
     They are in a temporary file, of which little is in memory: a trace may
     have tens of millions.
@@ -91,7 +91,7 @@ class UsedIds:
         self._base.execute('BEGIN')
 
     def add(self, id: str, place: str) -> None:
-        """Note that an id is used.
+        """Record that an id is used.
 
         :raises ValueError: it was used before
         :raises TraceError: the temporary file cannot be written
@@ -111,7 +111,7 @@ class UsedIds:
 
 
 class LineReader:
-    """Reads a format that has something in each line.
+    """Base of readers of formats with an event per line.
 
     :cvar comment: what lines begin with that say nothing
     :cvar may_return: whether an id may be asked for again after its end
@@ -174,7 +174,7 @@ class LineReader:
         self._last_us = event.at_us
 
     def skip(self, why: str) -> tuple[()]:
-        """Note that a line says nothing of a server."""
+        """Count a line without a server."""
         self.skipped[why] += 1
         return ()
 

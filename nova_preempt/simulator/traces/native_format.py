@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own format: a JSON object a line.
+"""The native format: one JSON object per line.
 
 ``{"t": 0.5, "kind": "boot", "id": "one", "flavor": "m1.small", "class":
 "normal", "duration": 3600}``: a server is asked for after half a second, and
@@ -33,7 +33,7 @@ _END_ACTIONS = ('shelve', 'delete')
 
 
 def load(line: str) -> dict[str, Any]:
-    """The object in a line.
+    """Return the object in a line.
 
     :raises ValueError: there is none
     """

@@ -55,6 +55,6 @@ class Reader(line_reader.LineReader):
 
 def _known(text: str, name: str, most: float = float(trace_model.MOST)
            ) -> float | None:
-    """None where it is not."""
+    """Return a number, None if it is unknown."""
     found = trace_model.number(text, name, -1, most)
     return None if found < 0 else found

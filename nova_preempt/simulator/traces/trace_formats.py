@@ -85,7 +85,7 @@ class Trace:
         self.skipped = self._reader.skipped
 
     def share(self) -> float | None:
-        """Return which part has been read, None if nobody can tell."""
+        """Return the share that has been read, None if unknown."""
         tell = getattr(self._reader, 'share', None)
         of_file = None if self._sort or tell is None else tell()
         return None if of_file is None else (
@@ -131,7 +131,7 @@ def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
 
 
 def _put_away(part: Sequence[Event]) -> Iterator[Event]:
-    """Write events to a temporary file; return what reads them."""
+    """Write events to a temporary file; return their iterator."""
     stream = tempfile.TemporaryFile()  # noqa: SIM115, _read() closes it
     for event in part:
         pickle.dump(event, stream, pickle.HIGHEST_PROTOCOL)

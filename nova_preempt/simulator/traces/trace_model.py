@@ -24,7 +24,7 @@ class TraceError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Boot:
-    """Somebody asks for a server.
+    """A request for a server.
 
     :param at_us: when, from the beginning of the trace
     :param resources: {resource class: amount}, None where the flavor says it
@@ -48,7 +48,7 @@ class Boot:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reserve:
-    """Somebody asks for hosts; times are in whole seconds.
+    """A request to reserve hosts; times are in whole seconds.
 
     :param hosts: how many
     :param start_s: when they are wanted at the earliest, None for at once
@@ -157,7 +157,7 @@ def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
 
 
 def microseconds(value: object, name: str, unit: int = SECOND) -> int:
-    """A time or a duration.
+    """Return a time or a duration, in microseconds.
 
     :param unit: so many microseconds is what is read
     """
