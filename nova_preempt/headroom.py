@@ -43,8 +43,8 @@ class Headroom:
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param providers: a nova_preempt.cloud.provider_cache.ProviderCache
     :param monotonic: the clock that ages the data
-    :param trees: a nova_preempt.cloud.tree_cache.ProviderTreeCache, None to
-        ignore providers below hosts
+    :param trees: a nova_preempt.cloud.provider_tree_cache.ProviderTreeCache,
+        None to ignore providers below hosts
     :raises InvalidConfiguration: [preemption]headroom is invalid
     """
 
@@ -179,8 +179,8 @@ class Headroom:
         :param real_claim: returns whether it has claimed
         :returns: whether the claim was made
         """
-        claim = headroom_account.Claim({uuid: item['resources']
-                                        for uuid, item in allocations.items()})
+        claim = headroom_account.HeadroomClaim({
+            uuid: item['resources'] for uuid, item in allocations.items()})
         with self._lock:
             if self._account.lacks(claim.amounts):
                 return False
@@ -199,7 +199,7 @@ class Headroom:
     def placed(self, provider_uuid, resources):
         """Record a normal server that this process has placed."""
         with self._lock:
-            self._account.take(headroom_account.Claim(
+            self._account.take(headroom_account.HeadroomClaim(
                 {provider_uuid: resources}, self._monotonic()))
 
 

@@ -11,7 +11,7 @@ import json
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
-from nova_preempt import requester
+from nova_preempt import requester_identity
 from nova_preempt.api import http_errors
 from nova_preempt.core.backlog import redaction
 
@@ -38,7 +38,7 @@ def log(call, operation, answer=None, refusal=None):
         line.update(status=operation.success, **_made(answer))
     else:
         line.update(_refused(refusal))
-    line['asked_by'] = requester.describe(call.context)
+    line['asked_by'] = requester_identity.describe(call.context)
     if call.body is not None:
         line['body'] = _shown(call.body)
     LOG.info('%s', json.dumps(line))

@@ -195,9 +195,9 @@ def _interval(call, default):
 def _totals(call, samples, since, until):
     """Return the three published metrics, and kWh."""
     totals = power_savings.totals(
-        [power_savings.Sample(_seconds(item.sampled_at), item.cores_total,
-                              item.cores_off, item.cores_used, item.watts,
-                              item.watts_saved) for item in samples],
+        [power_savings.CloudSample(_seconds(item.sampled_at), item.cores_total,
+                                   item.cores_off, item.cores_used, item.watts,
+                                   item.watts_saved) for item in samples],
         _seconds(until), _HOLDS * power_savings.INTERVAL_S)
     now = timeutils.utcnow()
     return {
@@ -218,7 +218,7 @@ def _delays(wakes, now):
         if duration_s is None:
             duration_s = (now - wake.waited_at).total_seconds()
         if duration_s > 0:
-            yield power_savings.Delay(wake.cores, wake.boot_s, duration_s)
+            yield power_savings.WakeDelay(wake.cores, wake.boot_s, duration_s)
 
 
 def _seconds(time):

@@ -69,7 +69,7 @@ def _failure(details):
     return upgradecheck.Result(upgradecheck.Code.FAILURE, details)
 
 
-class Checks(upgradecheck.UpgradeCommands):
+class UpgradeChecks(upgradecheck.UpgradeCommands):
     """Upgrade checks of configuration, database, flavors and services.
 
     A failure keeps the scheduler or the engine from working; a warning means
@@ -248,7 +248,8 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @property
     def _upgrade_checks(self):
-        first = ('Options', functools.partial(_run, Checks._check_options)),
+        first = ('Options',
+                 functools.partial(_run, UpgradeChecks._check_options)),
         if not nova_conf.is_there(self._conf) or option_checks.find_faults(
                 self._conf, (our_rpc.check_transport,)):
             # The other checks would fail for the same reason.
@@ -351,7 +352,7 @@ def _scheduler_hosts():
 def main(argv=None):
     nova_preempt.conf.register_opts(CONF)
     try:
-        return upgradecheck.main(CONF, 'nova', Checks(CONF),
+        return upgradecheck.main(CONF, 'nova', UpgradeChecks(CONF),
                                  sys.argv[1:] if argv is None else argv)
     except nova_conf.BAD as exc:
         print(f'nova-preempt-status: {nova_conf.describe(exc)}',

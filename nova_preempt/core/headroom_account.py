@@ -115,7 +115,7 @@ class HostGroup:
 
 
 @dataclasses.dataclass(eq=False)
-class Claim:
+class HeadroomClaim:
     """Capacity that was claimed since the groups were read.
 
     :ivar amounts: {class: amount}, by the uuid of a provider
@@ -135,7 +135,7 @@ class HeadroomAccount:
     def __init__(self, groups: Iterable[HostGroup] = ()) -> None:
         self.groups: tuple[HostGroup, ...] = ()
         self._spares: list[tuple[set[str], dict[str, int]]] = []
-        self._claims: list[Claim] = []
+        self._claims: list[HeadroomClaim] = []
         self.read(groups, 0)
 
     def read(self, groups: Iterable[HostGroup], began_at: float) -> None:
@@ -207,15 +207,15 @@ class HeadroomAccount:
                     spare[name] -= found[uuid] * resources[name]
         return found
 
-    def take(self, claim: Claim) -> None:
+    def take(self, claim: HeadroomClaim) -> None:
         self._claims.append(claim)
         self._change(claim, -1)
 
-    def give_back(self, claim: Claim) -> None:
+    def give_back(self, claim: HeadroomClaim) -> None:
         self._claims.remove(claim)
         self._change(claim, 1)
 
-    def _change(self, claim: Claim, sign: int) -> None:
+    def _change(self, claim: HeadroomClaim, sign: int) -> None:
         for uuid, resources in claim.amounts.items():
             for uuids, spare in self._spares:
                 if uuid in uuids:

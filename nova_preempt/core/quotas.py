@@ -39,7 +39,7 @@ class CountedServer:
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class QuotaClaim:
     """An admitted server that records may not show yet."""
 
     id: int
@@ -78,9 +78,9 @@ class ProjectServers:
 
     servers: Mapping[str, CountedServer]
     requests: Collection[str] = ()
-    claims: Sequence[Claim] = ()
+    claims: Sequence[QuotaClaim] = ()
 
-    def is_pending(self, claim: Claim) -> bool:
+    def is_pending(self, claim: QuotaClaim) -> bool:
         """Return whether records may not show the claim yet.
 
         Nova marks a server as busy before it asks for a host, and until its

@@ -185,7 +185,7 @@ def change(database, uuid, of, now, renewal=None, **values):
 
 
 @dataclasses.dataclass(frozen=True)
-class Removal:
+class RequestRemoval:
     """The result of removing a request.
 
     :ivar is_gone: whether it was deleted; otherwise it is kept, since the
@@ -206,7 +206,7 @@ def remove(database, begun, now):
     for which Nova was called meanwhile is cancelled instead, with its servers.
 
     :param begun: a nova_preempt.db.backlog_submissions.PendingSubmission
-    :returns: a Removal
+    :returns: a RequestRemoval
     """
     uuid = begun.uuid
     with database.writer() as session:
@@ -216,7 +216,7 @@ def remove(database, begun, now):
             reason=NOT_ACCEPTED, ends_servers=True, updated_at=now)
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
-            return Removal(is_gone=False)
+            return RequestRemoval(is_gone=False)
         if session.execute(sa.select(_BOOT.number).where(
                 _BOOT.request_uuid == uuid)).first():
             before = list(backlog_history.changes(
@@ -224,12 +224,12 @@ def remove(database, begun, now):
             backlog_history.note(session, uuid, now, backlog_model.CANCELLED,
                                  NOT_ACCEPTED)
             backlog_rows.shorten(session, uuid, backlog_model.CANCELLED)
-            return Removal(is_gone=False, cancelled=before)
+            return RequestRemoval(is_gone=False, cancelled=before)
         backlog_submissions.restore(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
                               (_REQUEST, _REQUEST.uuid)):
             session.execute(sa.delete(table).where(column == uuid))
-    return Removal(is_gone=True)
+    return RequestRemoval(is_gone=True)
 
 
 def _unchanged(decided, names):

@@ -128,7 +128,7 @@ Victim = mapped(
 Pause = mapped('pauses', row_types.Pause, ['what'])
 
 QuotaClaim = mapped(
-    'quota_claims', quotas.Claim, [],
+    'quota_claims', quotas.QuotaClaim, [],
     sa.Column('id', BIG_ID, primary_key=True, autoincrement=True),
     sa.Column('project_id', sa.String(255), nullable=False),
     sa.Column('expires_at', sa.DateTime, nullable=False),

@@ -53,13 +53,13 @@ class QuotaClaims:
                 (model.expires_at < now) | (model.project_id == project_id)
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
-                sa.select(*row_types.columns(model, core.Claim))
+                sa.select(*row_types.columns(model, core.QuotaClaim))
                 .where(model.project_id == project_id)
                 .order_by(model.id)).all()
             session.add_all(claims)
             session.flush()
             return ([claim.id for claim in claims],
-                    [core.Claim(*row) for row in others])
+                    [core.QuotaClaim(*row) for row in others])
 
     @transaction_retries.retried
     def release(self, ids):

@@ -10,7 +10,7 @@ from nova_preempt.db import transaction_retries
 Move = row_types.Move
 
 
-class Moves:
+class ReservationMoves:
     """Store of requested migrations.
 
     :param database: a db.Database

@@ -183,7 +183,7 @@ class HostPowerReading:
 
 @dataclasses.dataclass(frozen=True)
 class EnergySample:
-    """Power and load of the cloud; see core.energy.power_savings.Sample.
+    """Power and load of the cloud; see core.energy.power_savings.CloudSample.
 
     :ivar hosts_on: including hosts that are booting
     :ivar hosts_busy: hosts with servers, for the forecast

@@ -17,7 +17,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import pause_reader
-from nova_preempt import requester
+from nova_preempt import requester_identity
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.db import decisions
@@ -63,7 +63,7 @@ class Evictions:
 
     def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
                   within_budgets=False, leave=False,
-                  asked_by=requester.ENGINE):
+                  asked_by=requester_identity.ENGINE):
         """Give notice to servers of one host in one decision, and evict them.
 
         :param servers: nova_preempt.cloud.preemptible_server_cache.Servers
@@ -107,7 +107,7 @@ class Evictions:
                  {'servers': ', '.join(server.uuid for server in servers),
                   'host': decision.host, 'reason': reason,
                   'operation': operation, 'uuid': decision.uuid,
-                  'asked_by': requester.text(asked_by)})
+                  'asked_by': requester_identity.text(asked_by)})
         handover.events.start(decision)
         nodes = {server.node for server in servers}
         self._stepper.add(_Eviction(handover, decision, self._open,
@@ -282,7 +282,7 @@ class EvictionEndpoint:
                 reason or ('its owner requested it' if context.project_id
                            == server.project_id else
                            'an administrator requested it'),
-                asked_by=requester.describe(context))
+                asked_by=requester_identity.describe(context))
         except decisions.AlreadyEnding:
             raise exceptions.AlreadyEnding(
                 f'Server {server_uuid} is already being evicted.') from None

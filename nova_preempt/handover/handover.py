@@ -100,7 +100,7 @@ class Handover:
         self.claims = allocation_claim.Claims(clients.placement,
                                               process.decisions,
                                               process.owner, budgets)
-        self.recovery = preemption_rollback.Rollback(
+        self.recovery = preemption_rollback.PreemptionRollback(
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active)
         self.terminator = victim_evictor.VictimEvictor(

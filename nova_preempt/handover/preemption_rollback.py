@@ -55,7 +55,7 @@ class VictimBusy(nova_api.NovaError):
     """A task of Nova on a victim must finish first."""
 
 
-class Rollback:
+class PreemptionRollback:
     """Rolls decisions back.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement

@@ -32,7 +32,7 @@ class ManualStepNeeded(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class ReleaseStep:
     """A step of the release.
 
     :param text: its description
@@ -68,7 +68,7 @@ class ReleaseAll:
         self._project_id = project_id
         self._start = start
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ReleaseStep]:
         """Yield the Steps, in their order."""
         yield from self._open()
         yield from self._stopped()
@@ -76,16 +76,16 @@ class ReleaseAll:
         yield from self._closed_hosts()
         yield from self._projects()
 
-    def _open(self) -> Iterator[Step]:
+    def _open(self) -> Iterator[ReleaseStep]:
         for decision, _age_s in self._decisions.get_open_decisions():
-            yield Step(
+            yield ReleaseStep(
                 f'preemption {decision.uuid} is {decision.status}: wait until '
                 'a scheduler or the engine has finished it')
 
-    def _stopped(self) -> Iterator[Step]:
+    def _stopped(self) -> Iterator[ReleaseStep]:
         for decision_uuid, victim in self._decisions.get_victims(
                 decisions.STOPPED):
-            yield Step(
+            yield ReleaseStep(
                 f'server {victim.server_uuid} was stopped and locked as a '
                 'victim: restore its allocations, unlock '
                 + ('and start it' if self._start else 'it')
@@ -113,11 +113,11 @@ class ReleaseAll:
         self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
                                       ended_at=timeutils.utcnow())
 
-    def _shelved(self) -> Iterator[Step]:
+    def _shelved(self) -> Iterator[ReleaseStep]:
         for decision_uuid, victim in self._decisions.get_victims(
                 decisions.SHELVED):
             if victim.restore:
-                yield Step(
+                yield ReleaseStep(
                     f'server {victim.server_uuid} was shelved as a victim, '
                     'to be unshelved later: leave it to its owner, who can '
                     'unshelve it',
@@ -125,28 +125,28 @@ class ReleaseAll:
                         self._decisions.update_victim, decision_uuid,
                         victim.server_uuid, decisions.LEFT))
 
-    def _closed_hosts(self) -> Iterator[Step]:
+    def _closed_hosts(self) -> Iterator[ReleaseStep]:
         for host in sorted(self._hosts, key=lambda host: host.name):
             if not host.is_ours:
                 continue
             if host.up:
-                yield Step(
+                yield ReleaseStep(
                     f'host {host.name} is on, and its compute service is '
                     f'disabled ("{host.disabled_reason}"): enable it',
                     functools.partial(self._nova.enable_service,
                                       host.service_uuid))
             else:
-                yield Step(
+                yield ReleaseStep(
                     f'host {host.name} was powered off: power it on by hand, '
                     'or have the engine wake it, and try again')
 
-    def _projects(self) -> Iterator[Step]:
+    def _projects(self) -> Iterator[ReleaseStep]:
         if not self._project_id:
             return
         for server in self._servers:
             consumer = self._placement.get_consumer(server.uuid)
             if consumer.project_id == self._project_id != server.project_id:
-                yield Step(
+                yield ReleaseStep(
                     f'the allocations of server {server.uuid} belong to '
                     f'project {self._project_id}: change it to the '
                     f"server's project, {server.project_id}",
@@ -158,8 +158,8 @@ class ReleaseAll:
             project_id=server.project_id)])
 
 
-def run_step(step: Step) -> str:
-    """Carry out a Step; return the manual step that remains, or ''."""
+def run_step(step: ReleaseStep) -> str:
+    """Carry out a ReleaseStep; return the manual step that remains, or ''."""
     if step.do is None:
         return step.text
     why: Exception

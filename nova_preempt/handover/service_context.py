@@ -20,7 +20,7 @@ from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.cloud import provider_cache
-from nova_preempt.cloud import tree_cache
+from nova_preempt.cloud import provider_tree_cache
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import energy_store
@@ -103,8 +103,8 @@ class CloudCaches:
                  ) -> None:
         self._db = process.db
         self.providers = provider_cache.ProviderCache(clients.placement)
-        self.trees = tree_cache.ProviderTreeCache(clients.placement,
-                                                  self.providers)
+        self.trees = provider_tree_cache.ProviderTreeCache(clients.placement,
+                                                           self.providers)
         self.headroom = headroom.Headroom(
             process.options, clients.placement, self.providers,
             trees=self.trees)

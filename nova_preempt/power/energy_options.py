@@ -25,8 +25,8 @@ def get_options(options, forecast_function, step_s=10):
     :param step_s: the time between two steps
     """
     return energy_observation.Options(
-        power_plan.Policy(options.idle_intervals, options.spare_hosts,
-                          options.minimum_hosts),
+        power_plan.PowerPolicy(options.idle_intervals, options.spare_hosts,
+                               options.minimum_hosts),
         options.boot_timeout_s, forecast_function,
         options.switch_interval_s, options.max_wakes_per_minute,
         options.max_sleeps_per_minute, options.demand_wakes,

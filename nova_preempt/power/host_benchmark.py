@@ -27,7 +27,7 @@ class BenchmarkError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Figures:
+class BenchmarkResult:
     """Result of a measurement.
 
     :ivar flops: double-precision operations a second, on all cores together
@@ -210,7 +210,7 @@ def measure_flops(run, spread, max_runs, is_enough=lambda: True,
 
 def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
             max_runs, tell=lambda flops: None):
-    """Measure a host and return its Figures.
+    """Measure a host and return its BenchmarkResult.
 
     :param workload: Blas or Hpl
     :param source: a nova_preempt.power.power_readings.PowerReader, None
@@ -223,10 +223,11 @@ def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
     if source is None:
         flops, reached, runs = measure_flops(
             workload.run, spread, max_runs, tell=tell)
-        return Figures(host, flops, reached, runs, None, None, workload.name)
+        return BenchmarkResult(host, flops, reached, runs, None, None,
+                               workload.name)
     with PowerMeter(source, host, interval_s) as idle:
         threading.Event().wait(idle_s)
     with PowerMeter(source, host, interval_s, settle_s) as load:
         found = measure_flops(workload.run, spread, max_runs,
                               lambda: load.watts is not None, tell)
-    return Figures(host, *found, load.watts, idle.watts, workload.name)
+    return BenchmarkResult(host, *found, load.watts, idle.watts, workload.name)

@@ -195,8 +195,7 @@ for _tag, _pattern, _first in (
         ('null', '~|null|Null|NULL|', ['~', 'n', 'N', '']),
         ('bool', 'true|True|TRUE|false|False|FALSE', list('tTfF')),
         ('int', '[-+]?(0|[1-9][0-9]*)', list('-+0123456789')),
-        ('float', _FLOAT, list('-+.0123456789')),
-        ('merge', '<<', ['<'])):
+        ('float', _FLOAT, list('-+.0123456789')), ('merge', '<<', ['<'])):
     _Loader.add_implicit_resolver(_TAG + _tag, re.compile(f'(?:{_pattern})$'),
                                   _first)
 

@@ -3,7 +3,7 @@
 
 from oslo_log import log as logging
 
-from nova_preempt import requester
+from nova_preempt import requester_identity
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_controller
@@ -119,7 +119,7 @@ class DrainExecutor:
                 f'host {intent.host} is reserved from '
                 f'{view.reservation.start_at.isoformat()}Z on', leave=True,
                 within_budgets=True,
-                asked_by=requester.of_reservation(view.reservation))
+                asked_by=requester_identity.of_reservation(view.reservation))
         except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': intent.host, 'exc': exc})

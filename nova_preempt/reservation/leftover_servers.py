@@ -129,7 +129,7 @@ class LeftoverServers:
 
 @dataclasses.dataclass
 class _View:
-    """See core.reservation.cleanup_controller.View."""
+    """See core.reservation.cleanup_controller.EndedReservation."""
 
     reservation: reservation_model.Reservation
     running: dict

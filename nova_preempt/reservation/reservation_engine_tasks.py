@@ -81,9 +81,9 @@ class ReservationEngineTasks:
         self.reservations = db.Reservations(process.db, clock)
         tell = ReservationNotifications(conf, conf.host)
         self.close = tell.close
-        moves = server_migrator.ServerMigrator(clients.nova, hosts.occupancy,
-                                               reservation_moves.Moves(
-                                                   process.db), clock)
+        moves = server_migrator.ServerMigrator(
+            clients.nova, hosts.occupancy,
+            reservation_moves.ReservationMoves(process.db), clock)
         self.lease_events = lease_event_loop.LeaseEventLoop(
             process.db, self.reservations, tell, clock,
             lambda: options.enabled)

@@ -164,9 +164,9 @@ class ObservedReservation:
 
     def _describe(self, intent):
         texts = {
-            drain_rules.Kind.OTHERS: 'servers of another reservation',
-            drain_rules.Kind.PREEMPTIBLE: 'preemptible servers',
-            drain_rules.Kind.NORMAL: 'servers'}
+            drain_rules.ServerKind.OTHERS: 'servers of another reservation',
+            drain_rules.ServerKind.PREEMPTIBLE: 'preemptible servers',
+            drain_rules.ServerKind.NORMAL: 'servers'}
         parts = [_list(text, [
             self._with_reason(item, item.uuid in intent.blocking)
             for item in intent.residents if item.kind is kind])
@@ -176,10 +176,10 @@ class ObservedReservation:
 
     def _with_reason(self, item, blocks):
         why_not = ''
-        if item.kind is drain_rules.Kind.NORMAL:
+        if item.kind is drain_rules.ServerKind.NORMAL:
             why_not = self._reader.migration.why_not(item.uuid) or (
                 self._state(item.uuid) if blocks else '')
-        elif item.kind is drain_rules.Kind.PREEMPTIBLE and blocks:
+        elif item.kind is drain_rules.ServerKind.PREEMPTIBLE and blocks:
             why_not = (
                 eviction_policy.why_stays(self._records[item.uuid],
                                           self._reader.process.options)

@@ -31,8 +31,8 @@ class ServerMigrator:
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param occupancy: a nova_preempt.reservation.host_occupancy.HostOccupancy
-    :param store: a nova_preempt.db.reservation_moves.Moves, by which another
-        engine completes the moves
+    :param store: a nova_preempt.db.reservation_moves.ReservationMoves, by
+        which another engine completes the moves
     :param clock: returns now, naive and in UTC
     """
 

@@ -6,7 +6,7 @@ import uuid
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt import requester
+from nova_preempt import requester_identity
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import ranked_hosts
 from nova_preempt.db import decisions
@@ -55,7 +55,7 @@ def log(decision):
          'victims': ','.join(victim.server_uuid
                              for victim in decision.victims),
          'cost': decision.cost_us / 1e6,
-         'asked_by': requester.text(decision.record['asked_by']),
+         'asked_by': requester_identity.text(decision.record['asked_by']),
          'runner_up': 'none' if runner_up is None else
          f'{runner_up["host"]}:{runner_up["cost_us"] / 1e6}'})
 
@@ -64,7 +64,7 @@ def _basics(cycle):
     options = cycle.preemption.process.options
     return {
         'operation': cycle.asked.operation,
-        'asked_by': requester.describe(cycle.asked.context),
+        'asked_by': requester_identity.describe(cycle.asked.context),
         'flavor': cycle.asked.spec_obj.flavor.name
         if 'name' in cycle.asked.spec_obj.flavor else '',
         'resources': dict(cycle.resources),

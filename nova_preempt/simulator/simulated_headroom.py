@@ -104,7 +104,7 @@ class Headroom:
     def placed(self, server: Server) -> None:
         """Record that a server has used free capacity."""
         if self._wanted:
-            self._account.take(headroom_account.Claim(
+            self._account.take(headroom_account.HeadroomClaim(
                 {server.current_host.uuid: server.kind.resources},
                 self._world.events.now_us))
 

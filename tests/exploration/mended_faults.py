@@ -332,13 +332,14 @@ def roll_back_in_steps():
     def post(self, consumers):
         for each in consumers:
             self._placement.post_allocations([each])
-    return mock.patch.object(preemption_rollback.Rollback, '_post', post)
+    return mock.patch.object(preemption_rollback.PreemptionRollback, '_post',
+                             post)
 
 
 @fault()
 def kept_victims_stay_stopped():
     """A victim that was stopped and is kept is not started again."""
-    return _returns(preemption_rollback.Rollback, '_resume', None)
+    return _returns(preemption_rollback.PreemptionRollback, '_resume', None)
 
 
 @fault(2, 'notices_are_withdrawn')
@@ -379,8 +380,9 @@ def deleted_victims_get_space():
     """A victim that was deleted during the roll-back keeps its space."""
     def close(self, decision, victim, was_there):
         return real(self, decision, victim, False)
-    real = preemption_rollback.Rollback._close
-    return mock.patch.object(preemption_rollback.Rollback, '_close', close)
+    real = preemption_rollback.PreemptionRollback._close
+    return mock.patch.object(preemption_rollback.PreemptionRollback, '_close',
+                             close)
 
 
 @fault()

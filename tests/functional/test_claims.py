@@ -193,8 +193,9 @@ class TestEachCall(test.TestCase):
             placement, decisions, self.owner,
             types.SimpleNamespace(guard=lambda victims: {}),
             sleep=lambda pause_s: None)
-        undo = preemption_rollback.Rollback(placement, self.nova, decisions,
-                                            self.owner, None, set())
+        undo = preemption_rollback.PreemptionRollback(placement, self.nova,
+                                                      decisions, self.owner,
+                                                      None, set())
         process = types.SimpleNamespace(decisions=decisions, owner=self.owner)
         decision = db_decisions.Decision(
             str(uuid.uuid4()), self.uuids['server'], project_id='project',
@@ -236,7 +237,7 @@ class TestEachCall(test.TestCase):
     def repair(self, fault=None):
         placement, decisions = self.faulty(fault or Fault())
         with mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 0):
-            preemption_rollback.Rollback(
+            preemption_rollback.PreemptionRollback(
                 placement, self.nova, decisions, self.owner,
                 types.SimpleNamespace(actions=['delete']), set()).repair()
 

@@ -81,7 +81,7 @@ class OneLoopTestCase(world.WorldTestCase):
                 power_on=delays.Delay(f'constant:{scenario.boot_s}'),
                 power_off=delays.Delay('constant:0')))
         options = energy_observation.Options(
-            power_plan.Policy(idle_intervals=2), scenario.boot_timeout_s,
+            power_plan.PowerPolicy(idle_intervals=2), scenario.boot_timeout_s,
             lambda history, now_s, step_s: scenario.forecast(now_s),
             switch_interval_s=60,
             max_wakes_per_minute=scenario.max_wakes,

@@ -82,8 +82,7 @@ def own_group(request: backlog_model.Request) -> Group:
 #: Why other requests of an affinity group wait until it has a host.
 HOST_UNKNOWN = (
     "Others of its server group are started first: it has to be on the same "
-    "host, and nobody knows yet which one that is."
-)
+    "host, and nobody knows yet which one that is.")
 
 
 def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
@@ -97,20 +96,17 @@ def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
         if has_some:
             return (
                 "The hosts that its server group leaves it have room for "
-                "fewer of its servers than have to start together."
-            )
+                "fewer of its servers than have to start together.")
         return (
             "There is room only on hosts that have as many servers of its "
-            "server group as they may have."
-        )
+            "server group as they may have.")
     if is_settled:
         return "The host of its server group has no room for it now."
     if group.elsewhere:
         return "The host of its server group is not in use."
     return (
         "No host has room for all of its servers that have to be on the same "
-        "one, as its server group has it."
-    )
+        "one, as its server group has it.")
 
 
 def why_too_large(group: Group, is_settled: bool) -> str:

@@ -156,7 +156,7 @@ class PartResult:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Result:
+class BatchResult:
     """The placement of a batch.
 
     :param placed: {uuid: {host: how many of its servers}}

@@ -45,7 +45,7 @@ class BatchPlacer:
     def place(
         self, requests: Iterable[batch_model.Request],
         hosts: Iterable[batch_model.HostState], members: Members | None = None,
-    ) -> batch_model.Result:
+    ) -> batch_model.BatchResult:
         """Return the hosts of the requests.
 
         Equal input gives equal output in whatever order it comes, unless the
@@ -66,7 +66,7 @@ class BatchPlacer:
         unplaced = sorted(
             member.uuid for bundle in bundles for member in bundle.members
             if member.uuid not in run.placed)
-        return batch_model.Result(
+        return batch_model.BatchResult(
             run.placed, tuple(unplaced), run.score, tuple(run.parts))
 
     def _budget(self) -> Callable[[], float]:

@@ -33,7 +33,7 @@ class Placer(Protocol):
         self, requests: Iterable[batch_model.Request],
         hosts: Iterable[batch_model.HostState],
         members: Mapping[str, Mapping[str, int]] | None = None,
-    ) -> batch_model.Result:
+    ) -> batch_model.BatchResult:
         """Return the hosts of requests, see batch_placement.BatchPlacer."""
 
 

@@ -36,7 +36,7 @@ class Options:
     :param step_s: how long it is from one step to the next
     """
 
-    policy: power_plan.Policy
+    policy: power_plan.PowerPolicy
     boot_timeout_s: int = 900
     forecast: demand_forecast.Forecast = demand_forecast.ewma
     switch_interval_s: int = 300

@@ -50,7 +50,7 @@ class PowerHost:
 
 
 @dataclasses.dataclass(frozen=True)
-class Policy:
+class PowerPolicy:
     """Operator options of the power decision.
 
     :param idle_intervals: how often in a row a host must have been noted as
@@ -72,7 +72,7 @@ class Policy:
 
 
 @dataclasses.dataclass(frozen=True)
-class Switches:
+class HostSwitches:
     """Hosts to switch, in order.
 
     :param wake: names of hosts to power on
@@ -142,7 +142,7 @@ def count_idle(noted: Mapping[str, int],
 
 
 def required_hosts(hosts: Iterable[PowerHost], forecast: float,
-                   policy: Policy) -> int:
+                   policy: PowerPolicy) -> int:
     """Return how many hosts are to be on.
 
     :param forecast: how many will have servers; parts of a host are rounded up
@@ -153,7 +153,7 @@ def required_hosts(hosts: Iterable[PowerHost], forecast: float,
 
 
 def decide(hosts: Collection[PowerHost], forecast: float,
-           policy: Policy) -> Switches:
+           policy: PowerPolicy) -> HostSwitches:
     """Choose the hosts to power on and off now.
 
     1. on: hosts whose reservation is about to begin; 2. on: hosts of
@@ -172,12 +172,12 @@ def decide(hosts: Collection[PowerHost], forecast: float,
     :param forecast: see required_hosts()
     """
     required = required_hosts(hosts, forecast, policy)
-    return Switches(_wake(hosts, required, policy),
-                    _sleep(hosts, required, policy), required)
+    return HostSwitches(_wake(hosts, required, policy),
+                        _sleep(hosts, required, policy), required)
 
 
 def _wake(hosts: Collection[PowerHost], required: int,
-          policy: Policy) -> tuple[str, ...]:
+          policy: PowerPolicy) -> tuple[str, ...]:
     on = _PoweredOn(hosts, policy)
     asleep = sorted((host for host in hosts
                      if not host.on and not host.excluded),
@@ -195,7 +195,7 @@ def _wake(hosts: Collection[PowerHost], required: int,
 
 
 def _sleep(hosts: Collection[PowerHost], required: int,
-           policy: Policy) -> tuple[str, ...]:
+           policy: PowerPolicy) -> tuple[str, ...]:
     on = _PoweredOn(hosts, policy)
     idle = sorted((host for host in hosts if _may_sleep(host, policy)),
                   key=_worst_first)
@@ -214,7 +214,7 @@ def _is_spare(host: PowerHost) -> bool:
     return not (host.busy or host.reserved or host.due)
 
 
-def _may_sleep(host: PowerHost, policy: Policy) -> bool:
+def _may_sleep(host: PowerHost, policy: PowerPolicy) -> bool:
     return (host.on and not host.busy and not host.reserved
             and not host.due and not host.excluded
             and host.idle_intervals >= policy.idle_intervals)
@@ -235,7 +235,8 @@ def _worst_first(host: PowerHost) -> tuple[float, str]:
 class _PoweredOn:
     """Counts the hosts that are on, in all and by aggregate."""
 
-    def __init__(self, hosts: Iterable[PowerHost], policy: Policy) -> None:
+    def __init__(self, hosts: Iterable[PowerHost],
+                 policy: PowerPolicy) -> None:
         self._minimum_of = policy.minimum_of
         self._of: collections.Counter[str] = collections.Counter()
         self.total = 0

@@ -16,7 +16,7 @@ _J_PER_KWH = 3.6e6
 
 
 @dataclasses.dataclass(frozen=True)
-class Sample:
+class CloudSample:
     """The state of the cloud at a time; it holds until the next sample.
 
     :param watts: its power, None if unknown
@@ -36,7 +36,7 @@ class Sample:
 
 
 @dataclasses.dataclass(frozen=True)
-class Delay:
+class WakeDelay:
     """A request that waited for hosts to boot.
 
     :param duration_s: how long its server ran, above 0
@@ -48,7 +48,7 @@ class Delay:
 
 
 @dataclasses.dataclass(frozen=True)
-class Totals:
+class EnergyTotals:
     """Sums over time; delays are not among them.
 
     :param idle_core_s: the core-seconds that were on and unused, res_idle
@@ -61,7 +61,7 @@ class Totals:
     saved_kwh: float = 0.0
 
 
-def delay_req(delays: Iterable[Delay]) -> float:
+def delay_req(delays: Iterable[WakeDelay]) -> float:
     """Return delay_req: the boot time of each request by its duration.
 
     Summed over requests, for each core.
@@ -74,15 +74,15 @@ def kwh(watts: float, seconds: float) -> float:
     return watts * seconds / _J_PER_KWH
 
 
-def totals(samples: Sequence[Sample], end_s: float,
-           max_gap_s: float = math.inf) -> Totals:
+def totals(samples: Sequence[CloudSample], end_s: float,
+           max_gap_s: float = math.inf) -> EnergyTotals:
     """Return sums over time of samples, up to end_s.
 
     :param max_gap_s: how long a sample holds at most; time without samples is
         not counted
     """
     held = list(_held(samples, end_s, max_gap_s))
-    return Totals(
+    return EnergyTotals(
         math.fsum((each.cores_total - each.cores_off - each.cores_used)
                   * seconds for each, seconds in held),
         math.fsum(each.cores_off * seconds for each, seconds in held),
@@ -91,8 +91,8 @@ def totals(samples: Sequence[Sample], end_s: float,
         math.fsum(kwh(each.watts_saved, seconds) for each, seconds in held))
 
 
-def _held(samples: Sequence[Sample], end_s: float,
-          max_gap_s: float) -> Iterator[tuple[Sample, float]]:
+def _held(samples: Sequence[CloudSample], end_s: float,
+          max_gap_s: float) -> Iterator[tuple[CloudSample, float]]:
     """Iterate over samples with how long each holds, in seconds."""
     ends = [sample.time_s for sample in samples[1:]] + [end_s]
     for sample, next_s in zip(samples, ends, strict=False):

@@ -49,7 +49,7 @@ class Server:
     is_kept: bool = False
 
 
-class View(Protocol):
+class EndedReservation(Protocol):
     """An ended reservation, and the servers on its hosts."""
 
     @property
@@ -117,7 +117,7 @@ class Memory:
 
 
 def step(
-    view: View, memory: Memory, now_us: int
+    view: EndedReservation, memory: Memory, now_us: int
 ) -> controller.Step[Intent, Memory]:
     """Decide the next step of the cleanup of a reservation.
 
@@ -147,7 +147,7 @@ def step(
         since_us, (*left, *coming), asked_us, now_us), wake_at_us)
 
 
-def _own(view: View) -> tuple[list[Server], list[Intent]]:
+def _own(view: EndedReservation) -> tuple[list[Server], list[Intent]]:
     """Return its servers that are still there, and reports of strangers.
 
     A server that also names a running reservation of the host stays. A server
@@ -169,8 +169,9 @@ def _own(view: View) -> tuple[list[Server], list[Intent]]:
 
 
 def _end(
-    view: View, servers: Iterable[Server], asked_us: dict[str, int],
-    now_us: int, spent: float = 0.0, ) -> list[Intent]:
+    view: EndedReservation, servers: Iterable[Server],
+    asked_us: dict[str, int], now_us: int, spent: float = 0.0,
+) -> list[Intent]:
     """Return the calls that end servers; record when they were made."""
     intents: list[Intent] = []
     for server in servers:

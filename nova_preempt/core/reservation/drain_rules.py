@@ -32,7 +32,7 @@ SWAP_S = 30
 RETRY_S = 30
 
 
-class Kind(enum.Enum):
+class ServerKind(enum.Enum):
     """Kinds of servers on the host of a reservation."""
 
     OWN = "own"  # of the reservation: stays
@@ -67,7 +67,7 @@ class Server:
     busy: bool = False
     refused: bool = False
     asked_us: int | None = None
-    kind: Kind = Kind.NORMAL
+    kind: ServerKind = ServerKind.NORMAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,15 +101,15 @@ def classified(
     :param running: the reservations whose servers stay, by their ids
     """
     if reservation in server.named:
-        return dataclasses.replace(server, kind=Kind.OWN)
+        return dataclasses.replace(server, kind=ServerKind.OWN)
     ends_s = [running[uuid].end_s for uuid in server.named if uuid in running]
     if ends_s:
         stays_s = (max(ends_s) * model.SECOND - now_us) / model.SECOND
-        return dataclasses.replace(server, kind=Kind.OTHERS, lead_s=0.0,
+        return dataclasses.replace(server, kind=ServerKind.OTHERS, lead_s=0.0,
                                    stays_s=stays_s, refused=False)
     return dataclasses.replace(
-        server, kind=Kind.NORMAL if server.notice_s is None
-        else Kind.PREEMPTIBLE)
+        server, kind=ServerKind.NORMAL if server.notice_s is None
+        else ServerKind.PREEMPTIBLE)
 
 
 def move_lead_s(lead_s: int) -> int:
@@ -191,14 +191,14 @@ def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
     :param caps: how many of the preemptible ones may be evicted now
     """
     others = sorted(
-        (item for item in residents if item.kind is not Kind.OWN),
+        (item for item in residents if item.kind is not ServerKind.OWN),
         key=lambda item: (-item.lead_s, item.uuid), )
     if not others:
         return DrainStep(empty=True)
     leads = {
         item.uuid: item.lead_s * _waves(item, caps)
         for item in others
-        if item.kind in (Kind.PREEMPTIBLE, Kind.NORMAL)
+        if item.kind in (ServerKind.PREEMPTIBLE, ServerKind.NORMAL)
     }
     lead_s = max(leads.values(), default=0.0)
     blocking = tuple(
@@ -209,10 +209,11 @@ def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
         item for item in others if not item.busy and item.stays_s <= 0
         and to_start_s <= leads.get(item.uuid, -math.inf)]
     held_back = any(item.refused for item in others)
-    notice = [item.uuid for item in due if item.kind is Kind.PREEMPTIBLE]
+    notice = [item.uuid for item in due if item.kind is ServerKind.PREEMPTIBLE]
     return DrainStep(notice=() if held_back else _within(notice, caps),
-        move=tuple(item.uuid for item in due if item.kind is Kind.NORMAL),
-        waiting=any(item.kind is Kind.OTHERS for item in others),
+        move=tuple(
+            item.uuid for item in due if item.kind is ServerKind.NORMAL),
+        waiting=any(item.kind is ServerKind.OTHERS for item in others),
         lead_s=lead_s)
 
 
@@ -221,7 +222,7 @@ def _blocks(item: Server, to_start_s: float) -> bool:
 
     After the start, in time is as soon as possible.
     """
-    if item.kind is Kind.OTHERS:
+    if item.kind is ServerKind.OTHERS:
         return item.stays_s > max(to_start_s, 0.0)
     if item.busy or item.stays_s <= 0:
         return False

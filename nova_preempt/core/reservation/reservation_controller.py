@@ -321,7 +321,8 @@ class _HostSteps:
             server, self._reservation.uuid, self._view.running, self._now_us)
             for server in servers}
         free = [uuid for uuid, item in residents.items()
-                if item.kind is drain_rules.Kind.PREEMPTIBLE and not item.busy]
+                if item.kind is drain_rules.ServerKind.PREEMPTIBLE
+                and not item.busy]
         found = drain_rules.decide(residents.values(), self._to_start_s,
                                    self._view.caps(free) if free else ())
         self._intents += [

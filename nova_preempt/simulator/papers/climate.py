@@ -179,9 +179,9 @@ class RunResult:
     :param series: how many hosts were on, and how many reserved
     """
 
-    totals: power_savings.Totals
+    totals: power_savings.EnergyTotals
     late_s: Sequence[float]
-    delays: Sequence[power_savings.Delay]
+    delays: Sequence[power_savings.WakeDelay]
     series: time_series.Series
 
     def cores(self, what: str) -> list[float]:
@@ -211,7 +211,7 @@ def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
         simulation_settings.CloudSetting(tuple(kinds.values()),
                                          delays=_DELAYS),
         dataclasses.replace(_OPTIONS, power=energy_observation.Options(
-            power_plan.Policy(IDLE_INTERVALS), max_wakes_per_minute=count,
+            power_plan.PowerPolicy(IDLE_INTERVALS), max_wakes_per_minute=count,
             max_sleeps_per_minute=count) if is_switching else None),
         write=records.append, series=series,
     ).run([Reserve(each.asked_s * SECOND, uuid, each.hosts, each.start_s,
@@ -228,7 +228,7 @@ def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
         uuid, at_s, names = record['id'], record['t'], record['on']
         late_s.append(at_s - starts[uuid])
         if late_s[-1]:
-            delays.append(power_savings.Delay(
+            delays.append(power_savings.WakeDelay(
                 CORES * len(names), late_s[-1], asked[uuid].run_s))
         # The simulation knows what they draw while they are idle.
         joules += (ends.get(uuid, end_s) - at_s) * sum(
@@ -237,7 +237,7 @@ def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
     saved_core_h = summary['energy'].get('core_hours_off', 0.0)
     idle_core_h = CORES * (count * end_s / 3600
                            - summary['reservations']['host_hours'])
-    return RunResult(power_savings.Totals(
+    return RunResult(power_savings.EnergyTotals(
         3600 * (idle_core_h - saved_core_h), 3600 * saved_core_h,
         summary['energy']['used_kwh'] + power_savings.kwh(joules, 1)),
         late_s, delays, series)

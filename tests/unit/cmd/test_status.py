@@ -62,7 +62,7 @@ class TestChecks(testtools.TestCase):
                           'preemptible:notice_s': '30',
                           'hw:cpu_policy': 'dedicated',
                           'blazar:preemptible': 'x'}), ('small', {})])).mock
-        self.checks = status.Checks(self.conf)
+        self.checks = status.UpgradeChecks(self.conf)
 
     def set(self, group=None, **values):
         for name, value in values.items():
@@ -209,7 +209,7 @@ class TestChecks(testtools.TestCase):
         self.hosts.reset_mock()
         self.set(connection='mysql+pymysql://host/x',
                  group='preemption_database')
-        with mock.patch.object(status.Checks, '_check_database'):
+        with mock.patch.object(status.UpgradeChecks, '_check_database'):
             self.checks._check_schedulers()
         self.hosts.assert_not_called()
 

@@ -119,8 +119,8 @@ class TestTrees(unittest.TestCase):
             frozenset(('a0', 'a1')))
         account = headroom_account.HeadroomAccount([group])
         self.assertFalse(account.lacks({'a1': {'GPU': 1}}))
-        account.take(headroom_account.Claim({'a1': {'GPU': 1},
-                                             'a': {'VCPU': 1}}))
+        account.take(headroom_account.HeadroomClaim({'a1': {'GPU': 1},
+                                                     'a': {'VCPU': 1}}))
         self.assertTrue(account.lacks({'a0': {'GPU': 1}}))
 
     def test_needs_tree_for_classes_of_nested_providers(self) -> None:
@@ -138,8 +138,9 @@ class TestLedger(unittest.TestCase):
             for name in names})
 
     def claim(self, amount: int, name: str = 'a',
-              done_at: float | None = None) -> headroom_account.Claim:
-        return headroom_account.Claim({name: {'VCPU': amount}}, done_at)
+              done_at: float | None = None) -> headroom_account.HeadroomClaim:
+        return headroom_account.HeadroomClaim({name: {'VCPU': amount}},
+                                              done_at)
 
     def check(self, account: headroom_account.HeadroomAccount, spare: int,
               name: str = 'a') -> None:
@@ -232,7 +233,7 @@ class TestLedger(unittest.TestCase):
         for name in sorted(most):
             placed = 0
             while placed < most[name] and not account.lacks({name: wanted}):
-                account.take(headroom_account.Claim({name: wanted}))
+                account.take(headroom_account.HeadroomClaim({name: wanted}))
                 placed += 1
             self.assertEqual(placed, counts[name])
 
@@ -248,7 +249,7 @@ class TestLedger(unittest.TestCase):
             taken: dict[str, int], wanted: dict[str, int]) -> None:
         account = headroom_account.HeadroomAccount(found)
         before = account.lacks({name: wanted})
-        claim = headroom_account.Claim({name: taken})
+        claim = headroom_account.HeadroomClaim({name: taken})
         account.take(claim)
         # Taking never makes room.
         self.assertLessEqual(before, account.lacks({name: wanted}))

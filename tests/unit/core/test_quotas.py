@@ -22,8 +22,8 @@ def server(*sizes, busy=False):
 
 def claim(number, uuid, amounts=None):
     amounts = amounts or size()
-    return quotas.Claim(number, uuid, amounts.preemptible, amounts.vcpus,
-                        amounts.memory_mb)
+    return quotas.QuotaClaim(number, uuid, amounts.preemptible, amounts.vcpus,
+                             amounts.memory_mb)
 
 
 class TestUsage(unittest.TestCase):

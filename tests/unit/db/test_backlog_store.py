@@ -281,7 +281,8 @@ class TestSQLite(DatabaseTestCase):
             'r1', 'p1', 'u1', NOW, NOW)
         for cancelled in (backlog_model.PLACING, ''):
             self.assertEqual(
-                backlog_store.Removal(is_gone=False, cancelled=cancelled),
+                backlog_store.RequestRemoval(is_gone=False,
+                                             cancelled=cancelled),
                 backlog_store.remove(self.db, begun, LATER))
             found = backlog_store.get(self.db, 'r1')
             self.assertEqual((backlog_model.CANCELLED, True, 't1', (boot(),)),

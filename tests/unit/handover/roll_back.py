@@ -165,7 +165,7 @@ class RollBackTestCase(unittest.TestCase):
         return self.statuses()
 
     def make_recovery(self, honored_locks='admin', leases=None):
-        return preemption_rollback.Rollback(
+        return preemption_rollback.PreemptionRollback(
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name='me', acquire=lambda: 'me',
                                   get_leases=lambda: leases or {},

@@ -316,7 +316,7 @@ class TestRecovery(OwnerTestCase):
         self.active = set()
 
     def recovery(self, owner):
-        return preemption_rollback.Rollback(
+        return preemption_rollback.PreemptionRollback(
             self.placement, self.nova, self.decisions, owner,
             types.SimpleNamespace(), self.active)
 

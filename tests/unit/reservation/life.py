@@ -353,7 +353,8 @@ class ChoresTestCase(LifeTestCase):
             occupants=cloud.occupants, is_vacant=cloud.is_vacant)
         self.lease_events = self.make_lease_events()
         moves = server_migrator.ServerMigrator(
-            cloud, cloud, reservation_moves.Moves(self.database), self.clock)
+            cloud, cloud, reservation_moves.ReservationMoves(self.database),
+            self.clock)
         repairs = host_replacer.HostReplacer(
             self.reservations, hosts, self.events, self.options,
             reservation_schedule.load_ranking(self.options.ranking),

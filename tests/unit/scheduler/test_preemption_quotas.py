@@ -54,8 +54,8 @@ class FakeClaims:
     def claim(self, project_id, amounts):
         others = [item for item in self.claims
                   if item.server_uuid not in amounts]
-        new = [core.Claim(next(self._ids), uuid,
-                          **dataclasses.asdict(item))
+        new = [core.QuotaClaim(next(self._ids), uuid,
+                               **dataclasses.asdict(item))
                for uuid, item in amounts.items()]
         self.claims = others + new
         return [item.id for item in new], others

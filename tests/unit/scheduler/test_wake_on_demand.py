@@ -11,7 +11,7 @@ from oslo_utils import timeutils
 from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import provider_cache
-from nova_preempt.cloud import tree_cache
+from nova_preempt.cloud import provider_tree_cache
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
@@ -80,9 +80,9 @@ class TestRoom(unittest.TestCase):
         self.placement = FakePlacement(50)
         cache = provider_cache.ProviderCache(self.placement)
         self.demand = wake_on_demand.WakeOnDemand(
-            None, mock.Mock(known=mock.Mock(providers=cache,
-                                            trees=tree_cache.ProviderTreeCache(
-                                                self.placement, cache))), None)
+            None, mock.Mock(known=mock.Mock(
+                providers=cache, trees=provider_tree_cache.ProviderTreeCache(
+                    self.placement, cache))), None)
 
     def room(self, wanted, listed=None):
         """Return how many servers fit on a host, and on how many hosts."""

@@ -15,7 +15,7 @@ FIGURES = efficiency_ranking.Figures(1e12, 300.0, 100.0)
 #: As by default, but for one interval of idleness, no spare host, and a
 #: forecast that knows no better than what there is.
 POWER = energy_observation.Options(
-    power_plan.Policy(idle_intervals=1, minimum=1),
+    power_plan.PowerPolicy(idle_intervals=1, minimum=1),
     forecast=lambda history, now_s, step_s: max(
         load.busy for load in history if load.time_s >= now_s - 60))
 
@@ -71,7 +71,8 @@ class TestPower(unittest.TestCase):
             small.boot(0, 'spot', 4, spot=True),
             small.boot(100, 'normal', 4, for_s=100), hosts=1,
             options=dataclasses.replace(
-                POWER, policy=power_plan.Policy(idle_intervals=3, minimum=0)),
+                POWER,
+                policy=power_plan.PowerPolicy(idle_intervals=3, minimum=0)),
             actions=('stop',), stop_retention_s=1000)
         self.assertIn('133 stopped spot', found)
         asleep = [float(line.split()[0]) for line in found

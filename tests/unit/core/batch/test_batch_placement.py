@@ -234,7 +234,8 @@ class TestBadDays(unittest.TestCase):
     def test_no_requests(self):
         for mode in batch_model.MODES:
             self.assertEqual(
-                batch_model.Result({}, (), 0), base.place([], [], mode=mode))
+                batch_model.BatchResult({}, (), 0),
+                base.place([], [], mode=mode))
             found = base.place([], [base.host('a', 1)], mode=mode)
             self.assertEqual(({}, ()), (found.placed, found.parts))
             found = base.place([base.request(0, 1)], [], mode=mode)

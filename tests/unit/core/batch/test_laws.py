@@ -135,7 +135,7 @@ class TestLaws(unittest.TestCase):
         for number, each in enumerate(requests):
             if each.uuid in found.placed:
                 continue
-            earlier = batch_model.Result(
+            earlier = batch_model.BatchResult(
                 {other.uuid: found.placed[other.uuid]
                  for other in requests[:number]
                  if other.uuid in found.placed}, (), 0)

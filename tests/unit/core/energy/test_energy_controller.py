@@ -15,7 +15,7 @@ from nova_preempt.core.model import SECOND
 
 MINUTE = 60 * SECOND
 OPTIONS = energy_observation.Options(
-    power_plan.Policy(idle_intervals=2),
+    power_plan.PowerPolicy(idle_intervals=2),
     forecast=demand_forecast.max_window, switch_interval_s=60)
 
 
@@ -261,7 +261,7 @@ class TestController(unittest.TestCase):
                               c=Host(power_steps.WAKING))
                 cloud.coming = values.get('coming', '')
                 cloud.options = dataclasses.replace(
-                    OPTIONS, policy=power_plan.Policy(spare=1))
+                    OPTIONS, policy=power_plan.PowerPolicy(spare=1))
                 self.step(cloud)
                 cloud.states['a'].since_us = self.now_us + up_s * SECOND
                 cloud.states['b'].state = power_steps.ASLEEP

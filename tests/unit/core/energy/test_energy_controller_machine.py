@@ -19,7 +19,7 @@ NAMES = ('a', 'b', 'c', 'd')
 EXCLUDED = 'd'
 MINUTE_US = 60 * SECOND
 OPTIONS = energy_observation.Options(
-    power_plan.Policy(idle_intervals=2, minimum=1), boot_timeout_s=300,
+    power_plan.PowerPolicy(idle_intervals=2, minimum=1), boot_timeout_s=300,
     forecast=demand_forecast.max_window, switch_interval_s=60,
     max_wakes_per_minute=2, max_sleeps_per_minute=1, excluded=(EXCLUDED,),
     step_s=30)

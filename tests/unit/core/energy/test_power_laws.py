@@ -36,7 +36,7 @@ def clouds(draw):
 
 
 policies = st.builds(
-    power_plan.Policy,
+    power_plan.PowerPolicy,
     idle_intervals=st.integers(1, 6),
     spare=st.integers(0, 3),
     minimum=st.integers(0, 13),

@@ -41,20 +41,20 @@ class TestPublished(unittest.TestCase):
     def test_004_f_all_but_the_reserved_ones(self):
         cloud = hosts('abcd', reserved=True) + hosts('efghij')
         self.assertEqual(
-            power_plan.Switches((), tuple('efghij'), required=4),
-            power_plan.decide(cloud, 3, power_plan.Policy()))
+            power_plan.HostSwitches((), tuple('efghij'), required=4),
+            power_plan.decide(cloud, 3, power_plan.PowerPolicy()))
 
     def test_004_g_ends_when_no_host_may_sleep(self):
         cloud = [host('a', reserved=True), host('e'), host('f', idle=6),
                  host('g', idle=4), *hosts('hijklm', busy=True)]
-        found = power_plan.decide(cloud, 0, power_plan.Policy())
+        found = power_plan.decide(cloud, 0, power_plan.PowerPolicy())
         self.assertEqual(('e', 'f'), found.sleep)
         self.assertEqual(8, len(cloud) - len(found.sleep))
 
     def test_004_h_ends_when_all_are_on(self):
         cloud = [*hosts('abc', busy=True), host('d', on=False)]
-        self.assertEqual(power_plan.Switches(('d',), (), required=5),
-                         power_plan.decide(cloud, 5, power_plan.Policy()))
+        self.assertEqual(power_plan.HostSwitches(('d',), (), required=5),
+                         power_plan.decide(cloud, 5, power_plan.PowerPolicy()))
 
 
 class TestWake(unittest.TestCase):
@@ -65,7 +65,7 @@ class TestWake(unittest.TestCase):
 
     def wake(self, cloud, forecast, **policy):
         return power_plan.decide(cloud, forecast,
-                                 power_plan.Policy(**policy)).wake
+                                 power_plan.PowerPolicy(**policy)).wake
 
     def test_the_most_efficient_first_the_unknown_last(self):
         cloud = self.asleep(a=None, b=2.0, c=3.0, d=2.0)
@@ -139,7 +139,7 @@ class TestSleep(unittest.TestCase):
 
     def sleep(self, cloud, forecast=0, **policy):
         return power_plan.decide(cloud, forecast,
-                                 power_plan.Policy(**policy)).sleep
+                                 power_plan.PowerPolicy(**policy)).sleep
 
     def test_the_unknown_first_then_the_least_efficient(self):
         cloud = [host('a', efficiency=2.0), host('b', efficiency=1.0),
@@ -182,7 +182,7 @@ class TestSleep(unittest.TestCase):
         """The due host comes up before another one sleeps."""
         due = host('c', on=False, reserved=True, due=True)
         cloud = [host('a'), due]
-        found = power_plan.decide(cloud, 0, power_plan.Policy())
+        found = power_plan.decide(cloud, 0, power_plan.PowerPolicy())
         self.assertEqual((('c',), ()), (found.wake, found.sleep))
         cloud[1] = dataclasses.replace(due, on=True)
         self.assertEqual(('a',), self.sleep(cloud))

@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 from nova_preempt.core.energy import power_savings
 from tests.unit.core.support import LAW
 
-Sample = power_savings.Sample
+Sample = power_savings.CloudSample
 
 
 class TestDelay(unittest.TestCase):
 
     def test_004_c_delay_req(self):
         self.assertAlmostEqual(1.2, power_savings.delay_req([
-            power_savings.Delay(8, 180, 3600),
-            power_savings.Delay(4, 120, 600)]))
+            power_savings.WakeDelay(8, 180, 3600),
+            power_savings.WakeDelay(4, 120, 600)]))
 
     def test_no_samples(self):
-        self.assertEqual(power_savings.Totals(), power_savings.totals([], 100))
+        self.assertEqual(power_savings.EnergyTotals(),
+                         power_savings.totals([], 100))
         self.assertEqual(0, power_savings.delay_req([]))
 
 
@@ -31,13 +32,13 @@ class TestTotals(unittest.TestCase):
         found = power_savings.totals([
             Sample(0, 10, 0, 4), Sample(50, 10, 0, 10),
             Sample(80, 10, 0, 0)], 100)
-        self.assertEqual(power_savings.Totals(idle_core_s=500), found)
+        self.assertEqual(power_savings.EnergyTotals(idle_core_s=500), found)
 
     def test_004_b_e_savings(self):
         found = power_savings.totals([
             Sample(0, 8, 0, 8), Sample(20, 8, 3, 5), Sample(60, 8, 5, 3)],
             100)
-        self.assertEqual(power_savings.Totals(saved_core_s=320), found)
+        self.assertEqual(power_savings.EnergyTotals(saved_core_s=320), found)
 
     def test_kwh(self):
         found = power_savings.totals([
@@ -56,7 +57,8 @@ class TestTotals(unittest.TestCase):
     def test_samples_after_the_end_do_not_count(self):
         samples = [Sample(0, 1, 1), Sample(60, 1, 1), Sample(120, 1, 1)]
         self.assertEqual(90, power_savings.totals(samples, 90).saved_core_s)
-        self.assertEqual(power_savings.Totals(), power_savings.totals([], 90))
+        self.assertEqual(power_savings.EnergyTotals(),
+                         power_savings.totals([], 90))
 
     @LAW
     @hypothesis.given(

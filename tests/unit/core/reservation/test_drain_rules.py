@@ -11,8 +11,9 @@ from nova_preempt.core import notice_period
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_model
 
-KINDS = {'o': drain_rules.Kind.OWN, 'r': drain_rules.Kind.OTHERS,
-         'p': drain_rules.Kind.PREEMPTIBLE, 'n': drain_rules.Kind.NORMAL}
+KINDS = {'o': drain_rules.ServerKind.OWN, 'r': drain_rules.ServerKind.OTHERS,
+         'p': drain_rules.ServerKind.PREEMPTIBLE,
+         'n': drain_rules.ServerKind.NORMAL}
 
 
 def make(uuid, lead_s=100, **values):
@@ -23,7 +24,7 @@ def make(uuid, lead_s=100, **values):
 
 RESIDENTS = st.lists(st.builds(
     drain_rules.Server, uuid=st.uuids().map(str),
-    kind=st.sampled_from(drain_rules.Kind), lead_s=st.integers(1, 1000),
+    kind=st.sampled_from(drain_rules.ServerKind), lead_s=st.integers(1, 1000),
     stays_s=st.sampled_from((-5.0, 0.0, 50.0, 2000.0, math.inf)),
     busy=st.booleans(), refused=st.booleans()), max_size=6)
 
@@ -108,21 +109,21 @@ class TestDrain(unittest.TestCase):
             end_at=reservation_model.from_s(end_s))
             for uuid, end_s in (('r1', 60), ('r2', 90), ('r4', 100))}
         for named, notice_s, expected in (
-                ((), None, drain_rules.Kind.NORMAL),
-                ((), 30, drain_rules.Kind.PREEMPTIBLE),
-                (('r1',), 30, drain_rules.Kind.OWN),
-                (('r2', 'r1'), None, drain_rules.Kind.OWN),
-                (('r2',), 30, drain_rules.Kind.OTHERS),
+                ((), None, drain_rules.ServerKind.NORMAL),
+                ((), 30, drain_rules.ServerKind.PREEMPTIBLE),
+                (('r1',), 30, drain_rules.ServerKind.OWN),
+                (('r2', 'r1'), None, drain_rules.ServerKind.OWN),
+                (('r2',), 30, drain_rules.ServerKind.OTHERS),
                 # That one is over.
-                (('r3',), 30, drain_rules.Kind.PREEMPTIBLE),
-                (('r3',), None, drain_rules.Kind.NORMAL)):
+                (('r3',), 30, drain_rules.ServerKind.PREEMPTIBLE),
+                (('r3',), None, drain_rules.ServerKind.NORMAL)):
             with self.subTest(named=named, notice_s=notice_s):
                 self.assertIs(expected, drain_rules.classified(
                     drain_rules.Server('a', named, notice_s), 'r1', running,
                     0).kind)
         self.assertEqual(
             drain_rules.Server('a', ('r2', 'r4'), stays_s=99.5, busy=True,
-                               kind=drain_rules.Kind.OTHERS),
+                               kind=drain_rules.ServerKind.OTHERS),
             drain_rules.classified(
                 drain_rules.Server('a', ('r2', 'r4'), None, 900, 0.0, True,
                                    True),
@@ -155,9 +156,9 @@ class TestDrain(unittest.TestCase):
             self.assertLessEqual(known[uuid].stays_s, 0)
             self.assertFalse(known[uuid].busy)
         for uuid in step.notice:
-            self.assertIs(drain_rules.Kind.PREEMPTIBLE, known[uuid].kind)
+            self.assertIs(drain_rules.ServerKind.PREEMPTIBLE, known[uuid].kind)
         for uuid in step.move:
-            self.assertIs(drain_rules.Kind.NORMAL, known[uuid].kind)
+            self.assertIs(drain_rules.ServerKind.NORMAL, known[uuid].kind)
         if step.blocking:
             self.assertEqual(((), ()), (step.notice, step.move))
         for other in itertools.islice(

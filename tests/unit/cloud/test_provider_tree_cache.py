@@ -6,7 +6,7 @@ from unittest import mock
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import provider_cache
-from nova_preempt.cloud import tree_cache
+from nova_preempt.cloud import provider_tree_cache
 from nova_preempt.core import model
 
 
@@ -26,7 +26,7 @@ class FakePlacement:
         self.lists.append(params)
         share = placement_api.Provider('s', 'share', self.generations['s'],
                                        's')
-        if params == [('required', tree_cache.SHARES)]:
+        if params == [('required', provider_tree_cache.SHARES)]:
             return [share]
         found = [share]
         for host, gpu in self.hosts.items():
@@ -48,7 +48,7 @@ class FakePlacement:
                               dict(self.used.get(uuid, {})))
 
     def get_traits(self, uuid):
-        return [tree_cache.SHARES] if uuid == 's' else [
+        return [provider_tree_cache.SHARES] if uuid == 's' else [
             f'CUSTOM_{uuid.upper()}']
 
     def get_aggregates(self, uuid):
@@ -67,8 +67,9 @@ class TestTrees(unittest.TestCase):
         self.clock = mock.Mock(side_effect=range(1, 1000))
         self.providers = provider_cache.ProviderCache(self.placement,
                                                       self.clock)
-        self.trees = tree_cache.ProviderTreeCache(self.placement,
-                                                  self.providers, self.clock)
+        self.trees = provider_tree_cache.ProviderTreeCache(self.placement,
+                                                           self.providers,
+                                                           self.clock)
 
     def test_order_of_root_nested_and_shared_providers(self):
         tree = self.trees.read('h')
@@ -156,7 +157,7 @@ class TestTrees(unittest.TestCase):
         self.placement.lists.clear()
         self.assertTrue(self.trees.look_again('h1', 1)[1])
         self.assertEqual([[('in_tree', 'h1')],
-                          [('required', tree_cache.SHARES)]],
+                          [('required', provider_tree_cache.SHARES)]],
                          self.placement.lists)
         self.assertEqual(((), False), self.trees.look_again('unknown'))
 
@@ -193,7 +194,7 @@ class TestTrees(unittest.TestCase):
         self.begin(*hosts)
         found = self.trees.get_all([*hosts, 'unknown'])
         self.assertEqual((), found.pop('unknown'))
-        self.assertEqual([[], [('required', tree_cache.SHARES)]],
+        self.assertEqual([[], [('required', provider_tree_cache.SHARES)]],
                          self.placement.lists)
         self.assertEqual(101, len(self.placement.reads))
         self.assertTrue(all(len(tree) == 3 for tree in found.values()))
@@ -202,7 +203,7 @@ class TestTrees(unittest.TestCase):
         self.placement.generations['g7'] += 1
         again = self.trees.get_all(hosts)
         self.assertEqual(['h7', 'g7', 's'], self.placement.reads)
-        self.assertEqual([[], [('required', tree_cache.SHARES)]],
+        self.assertEqual([[], [('required', provider_tree_cache.SHARES)]],
                          self.placement.lists)
         self.assertEqual(2, again['h7'][1].generation)
         self.assertEqual({}, self.trees.get_all([]))
