@@ -103,7 +103,7 @@ class BacklogAudit:
                 yield Problem(
                     DOUBLED, uuid,
                     f'server {uuid} has the tag of request {request.uuid}, '
-                    'which has no use for it')
+                    'but does not belong to it')
 
     @staticmethod
     def _uncleared(closed, now):

@@ -54,8 +54,8 @@ def check(options):
     if missing:
         raise exceptions.InvalidConfiguration(
             '[preemption_quota]allocation_project_id needs limits of normal '
-            'servers, or whoever resizes preemptible servers to normal '
-            "flavors has them beside Nova's quota; it also takes: "
+            'servers, or users could exceed Nova\'s quota by resizing '
+            'preemptible servers to normal flavors; also set: '
             + ', '.join(missing) + '.')
 
 

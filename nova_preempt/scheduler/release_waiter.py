@@ -29,7 +29,7 @@ class CapacityReleasing(Exception):
     """
 
     def __init__(self, plan, resources):
-        super().__init__(f'room is coming on host {plan.host.name}')
+        super().__init__(f'host {plan.host.name} is releasing capacity')
         self.decision_uuids = frozenset(plan.joins)
         self.provider_uuid = plan.host.uuid
         self.resources = resources

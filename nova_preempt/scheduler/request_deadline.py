@@ -20,8 +20,8 @@ from nova_preempt.core.scheduling import cloud_port
 class TimeIsUp(Exception):
     """The deadline has passed, or will pass before the step is done."""
 
-    def __init__(self, what='go on'):
-        super().__init__(f'no time was left to {what}')
+    def __init__(self, what='continue'):
+        super().__init__(f'the time limit was reached before it could {what}')
 
 
 def get_messaging_option(conf, name):
@@ -129,7 +129,7 @@ class Deadline:
     def _left_s(self):
         return self.began + self._times.whole_s - self._monotonic()
 
-    def check(self, what='go on'):
+    def check(self, what='continue'):
         """Check the deadline before a step.
 
         :raises TimeIsUp: the deadline has passed

@@ -258,15 +258,15 @@ _OTHER = poll_timing.AttemptFailure.OTHER, Reason.SERVICE
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
-    Reason.NO_HOST: 'no host has room, even without its preemptible '
-                          'servers that may end, and passes the filters',
-    Reason.NOBODY: 'no host has room, and there is no preemptible '
+    Reason.NO_HOST: 'no host that passes the filters has capacity, even '
+                          'without its preemptible servers',
+    Reason.NOBODY: 'no host has capacity, and there is no preemptible '
                          'server',
-    Reason.RACES: 'other requests were faster on each host, '
+    Reason.RACES: 'other requests claimed each chosen host first, '
                         f'{preemption_policy.MAX_ATTEMPTS} times',
-    Reason.BUSY: 'as many requests wait as may, [preemption]'
-                       'max_waiting_requests, and no host has room without '
-                       'its preemptible servers whose notice is 0 s',
+    Reason.BUSY: '[preemption]max_waiting_requests requests wait already, '
+                       'and no host has capacity without its preemptible '
+                       'servers whose notice is 0 s',
 }
 
 

@@ -79,8 +79,8 @@ class QueryTimeLimits:
             wait_s = math.ceil(self._allowance.begin(project_id, began_s))
         if wait_s:
             raise exceptions.TooManyQuestions(
-                'The project has asked the scheduler for too much of its '
-                f'time; it may ask again in {wait_s} s.', wait_s)
+                'The project has used too much time of the scheduler; retry '
+                f'after {wait_s} s.', wait_s)
         try:
             yield in_time
         finally:
@@ -92,7 +92,7 @@ class QueryTimeLimits:
             if self._clock() - began_s >= _LONGEST_S:
                 raise exceptions.NoAnswer(
                     f'The scheduler had no answer within {_LONGEST_S} s; '
-                    'ask about fewer flavors at once.')
+                    'request fewer flavors at once.')
             yield item
 
 
@@ -113,8 +113,8 @@ class DeviceProfiles:
         """
         if not nova_api.NovaAPI.is_configured(self._conf):
             raise exception.DeviceProfileError(
-                name=name, msg='Cyborg is asked with the credentials in '
-                               '[preemption], which has none.')
+                name=name, msg='Calls of Cyborg need the credentials in '
+                               '[preemption], which are not set.')
         try:
             if self._auth is None:
                 self._auth = nova_api.load_auth(self._conf)
@@ -203,10 +203,10 @@ class QueryEndpoint:
     def _chosen(self, cycle, state):
         plan = cycle.decision.plan_of(state.uuid)
         victims, cost_us = [], 0
-        reason = 'there is room'
+        reason = 'there is free capacity'
         if plan is not None and plan.joins:
-            reason = ('there will be room once preemptible servers that are '
-                      'ending already are gone')
+            reason = ('there will be free capacity once victims of other '
+                      'requests are gone')
         elif plan is not None and plan.victims:
             get_cost_us = cycle.decision.search.policy.published_cost_us
             cost_us = get_cost_us(plan.cost_us)

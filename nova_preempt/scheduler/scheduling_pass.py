@@ -303,7 +303,7 @@ class SchedulingPass:
                                              project_id, user_id)
         if self.asked.deadline.longest_notice_s() < max(
                 victim.notice_s for victim in decision.victims):
-            raise request_deadline.TimeIsUp('end preemptible servers')
+            raise request_deadline.TimeIsUp('evict preemptible servers')
         self.made.decisions.append(decision.uuid)
         try:
             with metrics.PHASES.labels('claim').time():

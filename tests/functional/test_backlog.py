@@ -585,7 +585,7 @@ class TestGaveWay(BacklogTestCase):
         # Nobody comes back for ever.
         self.boot_normal(flavor=self.big)
         found = self.step_until(back, backlog_model.EXPIRED)
-        self.assertEqual('It has come back 1 times.', found.reason)
+        self.assertEqual('It has waited again 1 times.', found.reason)
 
 
     def test_shelved_where_the_flavor_does_not_bring_it_back(self):

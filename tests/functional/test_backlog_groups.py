@@ -85,7 +85,7 @@ class TestGroups(GroupsTestCase):
             self.get(uuid).waits_for['code'] for uuid in more])
         service, = self.api.get_services(binary='nova-compute', host='host3')
         for status, text in (('disabled', 'not in use'),
-                             ('enabled', 'has no room')):
+                             ('enabled', 'has no capacity')):
             self.api.put_service(service['id'], {'status': status})
             # One that looks at hosts anew.
             self.engine = self.start_engine()

@@ -494,12 +494,12 @@ class TestNotServed(RulesTestCase):
         self.fill()
         self.assert_refused(self.create_flavor(
             'granular', 1, 1024, 10, **{'resources1:CUSTOM_X': '1'}),
-            'no host has room')
+            'has capacity')
         self.assert_refused(self.create_flavor(
             'card', 1, 1024, 10, **{'pci_passthrough:alias': 'card:1'}),
             'PCI')
         self.assert_refused(self.create_flavor('huge', 3, 1024, 10),
-                            'no host has room')
+                            'has capacity')
         refusals = self.last_decision().record['refusals']
         self.assertEqual({'host1', 'host2'}, set(refusals))
         self.assertIn('VCPU', refusals['host1'])

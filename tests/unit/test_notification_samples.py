@@ -150,7 +150,7 @@ class TestReservations(SamplesTestCase):
     def test_error(self):
         self.events.error(dataclasses.replace(
             RESERVATION, status=reservation_model.ERROR,
-            reason='servers did not leave in 600 s: '
+            reason='servers were not removed within 600 s: '
                    '85c95c04-94be-4630-ab8f-a5ae68aa56c0 (error) on host-A'))
         self.assert_sample()
 

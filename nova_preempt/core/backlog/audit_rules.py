@@ -30,8 +30,8 @@ def inconsistency(request: backlog_model.Request, seen: Iterable[
     if not verdict.changes(request):
         return ""
     if verdict.state != request.state:
-        return f"is {request.state}, and {verdict.state} by what Nova has"
-    return f"is {request.state} with other servers than Nova has"
+        return f"is {request.state}, but {verdict.state} by Nova's servers"
+    return f"is {request.state}, but its servers differ from Nova's"
 
 
 def surplus_servers(request: backlog_model.Request, tagged: Mapping[int,

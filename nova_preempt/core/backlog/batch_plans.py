@@ -17,8 +17,8 @@ from nova_preempt.core.backlog.host_capacity import combined
 _MOST_PLANS = 16
 
 # Why Nova chooses the hosts of a start.
-LADDER = "Which flavor of its ladder it gets depends on who starts before it."
-TAKEN = "What was planned for it went to others."
+LADDER = "Its flavor of the ladder depends on the requests that start before."
+TAKEN = "Other requests used the hosts that were planned for it."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -55,11 +55,11 @@ def refusal(choice: ChosenHosts | None, asked: BootParameters,
     :param choice: the choice of its secret, None if there is none
     """
     if choice is None:
-        return "nobody knows it"
+        return "it is unknown"
     if choice.used:
-        return "it was used before"
+        return "it was already used"
     if choice.expires_at <= now:
-        return f"it was to be used before {choice.expires_at}"
+        return f"it expired at {choice.expires_at}"
     for field in dataclasses.fields(BootParameters):
         if getattr(choice, field.name) != getattr(asked, field.name):
             return f"it is for another {field.name}"

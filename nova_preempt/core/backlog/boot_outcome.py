@@ -200,11 +200,11 @@ def why_too_late(request: backlog_model.Request,
                  now: datetime.datetime) -> str:
     """Return why a request may no longer start for the first time, or ''."""
     if request.not_after is not None and now >= request.not_after:
-        return f"It had to start until {request.not_after}Z."
+        return f"It was not started before {request.not_after}Z, not_after."
     if request.longest_wait_s is not None and (
         now - request.created_at
     ) >= datetime.timedelta(seconds=request.longest_wait_s):
-        return f"It has waited for {request.longest_wait_s} s."
+        return f"It has waited for {request.longest_wait_s} s, longest_wait_s."
     return ""
 
 

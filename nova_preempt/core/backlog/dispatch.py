@@ -273,16 +273,16 @@ class _Pass:
         return hosts
 
 
-_RESERVED = " It goes to hosts of its reservation alone."
-_TURN = {"code": TURN, "text": "Others are started first in this pass."}
-_UNSEEN = {"code": TURN, "text": "The last pass did not get to it in time."}
+_RESERVED = " It can only use hosts of its reservation."
+_TURN = {"code": TURN, "text": "This pass starts earlier requests first."}
+_UNSEEN = {"code": TURN, "text": "The last pass ended before its turn."}
 _UNKNOWN: Mapping[str, Any] = {
     "code": ROOM_UNKNOWN,
-    "text": "How much room there is cannot be told now, as Nova, Placement or "
-    "a cell does not answer. Nothing starts until they do.",
+    "text": "The free capacity is unknown, as Nova, Placement or a cell does "
+    "not answer. No request starts until they answer.",
 }
 _FAULT: Mapping[str, Any] = {
     "code": FAULT,
-    "text": "An error occurred while it was looked at; the log of "
-    "nova-preempt-engine has it. The next pass tries again.",
+    "text": "The request could not be evaluated; the log of "
+    "nova-preempt-engine has the error. The next pass retries it.",
 }

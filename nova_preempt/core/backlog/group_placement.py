@@ -81,8 +81,8 @@ def own_group(request: backlog_model.Request) -> Group:
 
 #: Why other requests of an affinity group wait until it has a host.
 HOST_UNKNOWN = (
-    "Others of its server group are started first: it has to be on the same "
-    "host, and nobody knows yet which one that is.")
+    "Earlier requests of its server group start first: it has to be on their "
+    "host, which Nova has not chosen yet.")
 
 
 def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
@@ -95,18 +95,18 @@ def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
     if group.policy == ANTI_AFFINITY:
         if has_some:
             return (
-                "The hosts that its server group leaves it have room for "
-                "fewer of its servers than have to start together.")
+                "The hosts that its server group allows do not have enough "
+                "capacity for the servers that have to start together.")
         return (
-            "There is room only on hosts that have as many servers of its "
-            "server group as they may have.")
+            "Only hosts with the maximum number of servers of its server "
+            "group have free capacity.")
     if is_settled:
-        return "The host of its server group has no room for it now."
+        return "The host of its server group has no capacity for it now."
     if group.elsewhere:
         return "The host of its server group is not in use."
     return (
-        "No host has room for all of its servers that have to be on the same "
-        "one, as its server group has it.")
+        "No host has capacity for all of its servers, which have to be on "
+        "the same host by their server group.")
 
 
 def why_too_large(group: Group, is_settled: bool) -> str:
@@ -116,18 +116,18 @@ def why_too_large(group: Group, is_settled: bool) -> str:
     """
     if group.policy == ANTI_AFFINITY:
         return (
-            "The hosts that are in use would have room for fewer of its "
-            "servers than have to start together if they were empty, as many "
-            "on each as its server group has it."
+            "Even if empty, the enabled hosts could not run the servers that "
+            "have to start together, with the maximum number per host of "
+            "their server group."
         )
     if is_settled:
         return (
-            "The host of its server group would not have room for it if it "
-            "were empty."
+            "The host of its server group is too small for it, even if "
+            "empty."
         )
     return (
-        "No host that is in use would have room for all of its servers that "
-        "have to be on the same one if it were empty."
+        "No enabled host could run all of its servers, which have to be on "
+        "the same host, even if empty."
     )
 
 

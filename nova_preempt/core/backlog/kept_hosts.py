@@ -62,9 +62,9 @@ _MOST_TRIALS = 100
 KEPT = "kept"
 REFUSED = "refused"
 
-_RESTS = "those of other projects have their turn until {}Z."
-_UNKNOWN_QUOTA = "Nova is being asked for the quota of its user."
-_TOO_MANY = "it needs more than may be kept for one project."
+_RESTS = "hosts are kept free for other projects until {}Z."
+_UNKNOWN_QUOTA = "the quota of its user has not been read from Nova yet."
+_TOO_MANY = "it needs more hosts than can be kept free for one project."
 
 #: Returns how many of the suitable hosts of a flavor may be held.
 HostLimit = Callable[[frozenset[str]], int]

@@ -117,7 +117,7 @@ class Cloud:
         if seconds_until(request.not_before, now):
             return {
                 "code": WINDOW,
-                "text": f"It is not to start before {request.not_before}.",
+                "text": f"It must not start before {request.not_before}Z.",
             }
         answer = self.answer(request)
         if answer is not None and answer.reason:

@@ -238,10 +238,10 @@ def status(request: backlog_model.Request, over: str,
             return backlog_model.PARTLY_ACTIVE, ""
         return backlog_model.ACTIVE, ""
     if backlog_model.AWAY in states:
-        return backlog_model.EVICTED, "Its servers gave way, and are kept."
+        return backlog_model.EVICTED, "Its servers were evicted and are kept."
     if lacks:
         if backlog_model.ENDED in states:
-            return backlog_model.EVICTED, "Its servers gave way."
+            return backlog_model.EVICTED, "Its servers were evicted."
         return backlog_model.WAITING, ""
     if backlog_model.ERROR in states:
         return backlog_model.FAILED, fault

@@ -99,7 +99,7 @@ class ShortfallExplainer:
             return {
                 "code": LADDER,
                 "text": f"Each flavor of the ladder {request.ladder} has more "
-                "cores than it may have now.",
+                "cores than the request may get now.",
             }
         missing, least = backlog_model.missing(request), backlog_model.least(
             request)
@@ -169,8 +169,8 @@ class ShortfallExplainer:
                     "." if held.in_s is None
                     else f": it can start in {held.in_s} s.")
         if any(map(self._from, wanted)):
-            text += (" Hosts that have room are kept free for requests that "
-                     "have waited for long.")
+            text += (" Hosts with free capacity are kept free for requests "
+                     "that have waited longer.")
         return text
 
     def _kept_from(
@@ -189,19 +189,19 @@ class ShortfallExplainer:
 
 
 def _text(found: Shortfall) -> str:
-    text = "No host has room for one of its servers now."
+    text = "No host has free capacity for one of its servers now."
     if not found.amounts:
-        text = "There is not room for enough of its servers now."
+        text = "There is not enough free capacity for its servers now."
     if found.reserved:
-        text += " Some hosts are reserved for others."
+        text += " Some hosts are reserved by others."
     return text
 
 
-_NO_TRAITS = "No host that is in use has the traits that it asks for."
+_NO_TRAITS = "No enabled host has the traits that it requires."
 _TOO_LARGE = (
-    "No host that is in use would have room for it if it were empty."
+    "Each enabled host is too small for one of its servers, even if empty."
 )
 _TOO_MANY = (
-    "The hosts that are in use would have room for fewer of its servers than "
-    "have to start together if they were empty."
+    "Even if empty, the enabled hosts could not run the servers that have to "
+    "start together."
 )

@@ -78,7 +78,7 @@ def closing(
         for item in one.servers.values())
 
 
-_NO_FAULT = "Nova did not build it, and does not say why."
+_NO_FAULT = "Nova did not build it and reported no fault."
 _TOO_LONG = "Nova did not build it in time."
 
 
@@ -185,15 +185,15 @@ class _Judgement:
         request = self._request
         over = ""
         if not request.comes_back:
-            over = "Its servers gave way, and it does not come back."
+            over = "Its servers were evicted, and comes_back is false."
         elif request.back_until is not None and (
             self._now >= request.back_until):
-            over = f"It was not to come back after {request.back_until}Z."
+            over = f"It does not wait again after {request.back_until}Z."
             ended = [uuid for uuid, item in self.servers.items()
                      if item.state == backlog_model.ENDED]
         elif request.most_returns is not None and (
             request.returns >= request.most_returns):
-            over = f"It has come back {request.returns} times."
+            over = f"It has waited again {request.returns} times."
         if not ended:
             return
         if over:

@@ -265,7 +265,7 @@ def outcome(status: str, left: Collection[Server]) -> Mapping[str, str]:
     """
     if not left:
         return {"status": status}
-    said = f"servers did not leave in {TIMEOUT_S} s: "
+    said = f"servers were not removed within {TIMEOUT_S} s: "
     texts = [(f"{each.uuid} ({each.vm_state})", each.host) for each in left]
     return {
         "status": reservation_model.ERROR,

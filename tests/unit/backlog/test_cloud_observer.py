@@ -88,7 +88,7 @@ class PassesTestCase(unittest.TestCase):
         (_, notes), _ = backlog_store.note.call_args
         return [item.request.uuid for item in launches], {
             uuid for uuid, note in notes.items()
-            if 'did not get to it' in note.waits_for.get('text', '')}
+            if 'ended before its turn' in note.waits_for.get('text', '')}
 
 
 class TestFaults(PassesTestCase):

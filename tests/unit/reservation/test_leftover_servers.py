@@ -60,8 +60,8 @@ class TestAtTheEnd(life.ChoresTestCase):
         self.look_until(5)
         self.assertEqual((reservation_model.ERROR, self.now),
                          (self.get().status, self.get().released_at))
-        self.assertEqual('servers did not leave in 600 s: mine (active) on '
-                         'h1', self.get().reason)
+        self.assertEqual('servers were not removed within 600 s: '
+                         'mine (active) on h1', self.get().reason)
         self.assertEqual('error', self.told()[-1])
 
     def test_servers_that_nova_cannot_shelve(self):

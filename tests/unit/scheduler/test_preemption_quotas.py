@@ -204,7 +204,7 @@ class TestAllocationProject(unittest.TestCase):
                 ({'normal_memory_mb': -1}, 'normal_memory_mb')):
             with self.assertRaisesRegex(
                     exceptions.InvalidConfiguration,
-                    f'allocation_project_id needs .* takes: .*{missing}'):
+                    f'allocation_project_id needs .* set: .*{missing}'):
                 self.check(**values)
 
 

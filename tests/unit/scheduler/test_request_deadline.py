@@ -32,7 +32,7 @@ class TestDeadline(unittest.TestCase):
         self.now = 1101
         self.assertTrue(self.deadline.is_over())
         self.assertEqual(0, self.deadline.left_s())
-        self.assertRaisesRegex(request_deadline.TimeIsUp, 'to claim',
+        self.assertRaisesRegex(request_deadline.TimeIsUp, 'could claim',
                                self.deadline.check, 'claim')
 
     def test_one_slot(self):

@@ -190,7 +190,7 @@ class TestDeviceProfiles(DevicesTestCase):
 
     def test_without_credentials(self):
         self.conf.config(group=preemption.GROUP, auth_type=None)
-        self.assert_no_answer(r'\[preemption\], which has none')
+        self.assert_no_answer(r'\[preemption\], which are not set')
 
     def chances(self, *names):
         flavors = {'fast': flavor(**{'accel:device_profile': 'fast'}),
@@ -289,7 +289,7 @@ class TestChances(DevicesTestCase):
                 lambda *args: counted.append(args)}), raised:
             asked.placement_chances(
                 nova_context.get_admin_context(), ['none'], 'p')
-        self.assertIn('ask about fewer', str(raised.exception.exc_info[1]))
+        self.assertIn('request fewer', str(raised.exception.exc_info[1]))
         self.assertEqual(20, len(counted))
 
     def test_while_preemption_is_paused(self):
@@ -359,7 +359,7 @@ class TestQueryLimits(QueryLimitsTestCase):
             self.now_s += 40
             raise ZeroDivisionError
         with self.assertRaisesRegex(exceptions.TooManyQuestions,
-                                    'ask again in 100 s') as caught:
+                                    'retry after 100 s') as caught:
             self.ask(1)
         self.assertEqual(100, caught.exception.args[1])
 
@@ -410,7 +410,7 @@ class TestEndpointLimits(QueryLimitsTestCase):
 
     def test_stops_when_the_caller_has_timed_out(self):
         exc = self.assert_refused(exceptions.NoAnswer, self.chances, 50)
-        self.assertIn('ask about fewer flavors', str(exc))
+        self.assertIn('request fewer flavors', str(exc))
         self.assertEqual([0, 1, 2], self.flavors)
         self.assertEqual(2, len(self.chances(2, is_bounded=False)))
 

@@ -40,14 +40,14 @@ class TestDisagreement(unittest.TestCase):
     def test_a_placing_request_that_is_not_followed(self):
         request = base.request(state=backlog_model.PLACING, boots=(
             boot(state=backlog_model.ASKING, age_s=9999),))
-        self.assertEqual('is placing, and waiting by what Nova has',
+        self.assertEqual("is placing, but waiting by Nova's servers",
                          disagreement(request))
 
     def test_active_without_servers(self):
         request = base.request(
             state=backlog_model.ACTIVE, servers=(own('s1'),),
             boots=(boot(state=backlog_model.SETTLED, age_s=9999),))
-        self.assertEqual('is active, and done by what Nova has',
+        self.assertEqual("is active, but done by Nova's servers",
                          disagreement(request))
 
     def test_evicted_and_its_server_is_back(self):
@@ -55,14 +55,14 @@ class TestDisagreement(unittest.TestCase):
             state=backlog_model.EVICTED,
             servers=(own('s1', backlog_model.AWAY),),
             boots=(boot(state=backlog_model.SETTLED, age_s=9999),))
-        self.assertEqual('is evicted, and active by what Nova has',
+        self.assertEqual("is evicted, but active by Nova's servers",
                          disagreement(request, sight('s1')))
 
     def test_other_servers(self):
         request = base.request(state=backlog_model.PLACING, count=2, boots=(
             boot(count=2),))
         self.assertEqual(
-            'is placing with other servers than Nova has',
+            "is placing, but its servers differ from Nova's",
             disagreement(request, sight('s1', 'building')))
 
     def test_waits_for_too_long(self):

@@ -27,10 +27,10 @@ class TestRefusal(unittest.TestCase):
 
     def test_once_and_not_for_long(self):
         for choice, text in (
-                (None, 'nobody knows it'),
-                (dataclasses.replace(CHOICE, used=True), 'used before'),
+                (None, 'it is unknown'),
+                (dataclasses.replace(CHOICE, used=True), 'already used'),
                 (dataclasses.replace(CHOICE, expires_at=base.NOW),
-                 'it was to be used before 20')):
+                 'it expired at 20')):
             self.assertIn(text,
                           boot_host_choice.refusal(choice, BOOT, base.NOW))
 

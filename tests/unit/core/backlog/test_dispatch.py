@@ -136,7 +136,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual(['b'], [start.uuid for start in found.starts])
         self.assertEqual((), found.held)
         self.assertIsNone(found.notes['a'].estimate_s)
-        self.assertIn('fewer of its servers',
+        self.assertIn('could not run the servers',
                       found.notes['a'].waits_for['text'])
         # Once it has some it asks for the rest one by one.
         found = decide([base.request(
@@ -160,7 +160,7 @@ class TestDecide(unittest.TestCase):
         found = decide([base.request()], [])
         self.assertEqual({'r1': 'no_host'}, codes(found))
         # All may be down, which is nothing to change flavors for.
-        self.assertIn('in use', found.notes['r1'].waits_for['text'])
+        self.assertIn('No enabled host', found.notes['r1'].waits_for['text'])
 
 
 class TestTime(unittest.TestCase):
@@ -179,7 +179,7 @@ class TestTime(unittest.TestCase):
         self.assertEqual(
             {'0': 1, '1': 2, '2': 3, '3': 4, '4': 5},
             {uuid: note.position for uuid, note in found.notes.items()})
-        self.assertIn('did not get to it', found.notes['4'].waits_for['text'])
+        self.assertIn('before its turn', found.notes['4'].waits_for['text'])
         found = self.run_pass(requests, 2, found.unseen)
         self.assertEqual({'1', '2'}, found.unseen)
         self.assertEqual(['3'], names(self.run_pass(
@@ -208,8 +208,8 @@ class TestOff(unittest.TestCase):
         spot = base.request('a', vcpus(1, preemptible=True))
         found = decide([spot, base.request('b')], rooms)
         self.assertEqual(['b'], names(found))
-        self.assertEqual('No host has room for one of its servers now.',
-                         found.notes['a'].waits_for['text'])
+        self.assertEqual('No host has free capacity for one of its servers '
+                         'now.', found.notes['a'].waits_for['text'])
         # Nor is anything of it planned for them.
         self.assertEqual(['i'], [
             each.host

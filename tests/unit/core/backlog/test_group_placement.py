@@ -103,7 +103,7 @@ class TestAffinity(unittest.TestCase):
             [near('x', count=3)], rooms)))
         found = decide([near('x', count=4)], rooms)
         self.assertEqual({'x': 'group'}, waits(found))
-        self.assertIn('on the same one', found.notes['x'].waits_for['text'])
+        self.assertIn('on the same host', found.notes['x'].waits_for['text'])
         self.assertEqual({'x': 3}, started(decide(
             [near('x', count=4, least_count=2)], rooms)))
 
@@ -112,7 +112,7 @@ class TestAffinity(unittest.TestCase):
         found = decide([near('x'), near('y'), base.request('z')], rooms)
         self.assertEqual({'x': 1, 'z': 1}, started(found))
         self.assertEqual({'y': 'group'}, waits(found))
-        self.assertIn('has no room', found.notes['y'].waits_for['text'])
+        self.assertIn('has no capacity', found.notes['y'].waits_for['text'])
 
     def test_on_several_hosts(self):
         """A member was moved: new members may join either host."""
@@ -141,7 +141,7 @@ class TestAffinity(unittest.TestCase):
         found = decide([near('x'), near('y'), base.request('z')], rooms)
         self.assertEqual({'x': 1, 'z': 1}, started(found))
         self.assertEqual({'y': 'group'}, waits(found))
-        self.assertIn('nobody knows', found.notes['y'].waits_for['text'])
+        self.assertIn('has not chosen', found.notes['y'].waits_for['text'])
         for hosts, code in (({}, {'y': 'group'}), ({'gone': 1},
                                                    {'y': 'group'}),
                             ({'b': 1}, {})):
@@ -187,9 +187,9 @@ class TestHolds(unittest.TestCase):
 
     def test_too_large_without_free_space(self):
         for request, text in (
-            (near('x', vcpus(5), count=2), 'on the same one'),
-            (far('x', count=3), 'on each'),
-            (base.request('x', count=3, apart=True), 'on each'),
+            (near('x', vcpus(5), count=2), 'on the same host'),
+            (far('x', count=3), 'per host'),
+            (base.request('x', count=3, apart=True), 'per host'),
         ):
             found = decide(
                 [dataclasses.replace(request, created_at=self.OLD)],
@@ -226,7 +226,7 @@ class TestHolds(unittest.TestCase):
                         base.request('y', vcpus(16), count=2)], rooms)
         self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
                          (found.held, waits(found)))
-        self.assertIn('same one, as its server group has it. Hosts are kept',
+        self.assertIn('same host by their server group. Hosts are kept',
                       found.notes['x'].waits_for['text'])
 
     def test_one_host_is_kept_for_an_affinity_group(self):
@@ -268,12 +268,12 @@ class TestAntiAffinity(unittest.TestCase):
         found = decide([far('x'), far('y'), far('z')], rooms)
         self.assertEqual({'x': 1, 'y': 1}, started(found))
         self.assertEqual({'z': 'group'}, waits(found))
-        self.assertIn('as many servers',
+        self.assertIn('the maximum number of servers',
                       found.notes['z'].waits_for['text'])
         rooms = [host('a', 9), host('b', 0)]
         found = decide([far('x', count=2)], rooms)
         self.assertEqual({'x': 'group'}, waits(found))
-        self.assertIn('fewer of its servers than have to start together',
+        self.assertIn('do not have enough capacity for the servers',
                       found.notes['x'].waits_for['text'])
         rooms = [host('a', 9), host('b', 9)]
         self.assertEqual({'x': 2}, started(decide([far('x', count=2)],

@@ -71,7 +71,7 @@ class TestBounds(unittest.TestCase):
         options = {'most_starts': 500, 'most_of_project': 500}
         found = Cloud(rooms, large + small, **options).look(0)
         self.assertEqual(200, len(found.starts))
-        self.assertIn('more than may be kept',
+        self.assertIn('more hosts than can be kept',
                       found.notes['a0'].waits_for['text'])
         # Of smaller servers several are on one of the hosts that are kept.
         large = [dataclasses.replace(request, alternatives=(vcpus(2),))
@@ -231,7 +231,7 @@ class TestWhoMay(unittest.TestCase):
     def test_no_host_is_kept_before_the_quota_is_known(self):
         found = self.look({})
         self.assertEqual(((), ('a',)), (found.held, found.quotas))
-        self.assertIn('being asked for the quota',
+        self.assertIn('the quota of its user has not been read',
                       found.notes['a'].waits_for['text'])
         # Nova does not answer, or nobody asks for quotas.
         for quotas, asked in (({('p1', 'u1'): {}}, ('a',)), (None, ())):

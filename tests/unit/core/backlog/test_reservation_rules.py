@@ -64,7 +64,7 @@ class TestReservedHosts(unittest.TestCase):
         waits_for = found.notes['a'].waits_for
         self.assertEqual(({'VCPU': 1}, {'VCPU': 1}), (
             waits_for['lacks'], waits_for['hosts']))
-        self.assertIn('Some hosts are reserved for others.',
+        self.assertIn('Some hosts are reserved by others.',
                       waits_for['text'])
         self.assertEqual(1, waits_for['reserved'])
 
@@ -150,7 +150,7 @@ class TestNamed(unittest.TestCase):
             self.assertEqual({'a': code}, codes(found))
             text = found.notes['a'].waits_for['text']
             self.assertNotIn('Reserved for others', text)
-            self.assertIn('hosts of its reservation alone', text)
+            self.assertIn('only use hosts of its reservation', text)
 
     def test_so_does_it_for_as_many_as_start_together(self):
         of = known(support.lease('r1', 0, 1000, 'A', project='p1',

@@ -93,7 +93,7 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual(
             (backlog_model.WAITING, ('s0',), {
                 'code': 'no_valid_host',
-                'text': 'Nova did not build it, and does not say why.'}),
+                'text': 'Nova did not build it and reported no fault.'}),
             (verdict.state, verdict.deletes, verdict.values['waits_for']))
 
     def test_ran_before_it_failed(self):
@@ -299,14 +299,15 @@ class TestGaveWay(unittest.TestCase):
         verdict = judge(running(backlog_model.RUNNING), s0=victim_status.GONE)
         self.assertEqual(
             (backlog_model.DONE,
-             'Its servers gave way, and it does not come back.'),
+             'Its servers were evicted, and comes_back is false.'),
             (verdict.state, verdict.values['reason']))
 
     def test_a_request_returns_at_most_most_returns_times(self):
         verdict = judge(
             running(backlog_model.RUNNING, comes_back=True, most_returns=1,
                     returns=1), s0=victim_status.GONE)
-        self.assertEqual((backlog_model.EXPIRED, 'It has come back 1 times.'),
+        self.assertEqual((backlog_model.EXPIRED,
+                          'It has waited again 1 times.'),
                          (verdict.state, verdict.values['reason']))
 
     def test_a_request_returns_until_back_until(self):
@@ -318,7 +319,7 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual(backlog_model.EVICTED, request.state)
         verdict = judge(request, now=until)
         self.assertEqual(
-            (backlog_model.EXPIRED, ('It was not to come back after '
+            (backlog_model.EXPIRED, ('It does not wait again after '
                                      '2026-01-01 12:01:00Z.')),
             (verdict.state, verdict.values['reason']))
 

@@ -176,7 +176,7 @@ class TestStep(unittest.TestCase):
         self.assertEqual({'status': reservation_model.ENDED},
                          cleanup_controller.outcome(reservation_model.ENDED,
                                                     []))
-        said = 'servers did not leave in 60 s: '
+        said = 'servers were not removed within 60 s: '
         self.assertEqual(
             {'status': reservation_model.ERROR,
              'reason': f'{said}a (active) on h1, b (error) on h2',
