@@ -28,8 +28,8 @@ from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import (
     SECOND,
     Inventory,
+    PreemptibleServer,
     Request,
-    Server,
 )
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling.scheduling_cycle import SchedulingCycle
@@ -71,7 +71,7 @@ class Load:
             if not host.has_room(Request.of(size)):
                 return False
         uuid = self.uuid('spot')
-        self.cloud.put(host, uuid, size, Server(
+        self.cloud.put(host, uuid, size, PreemptibleServer(
             uuid, host.name, host.name, 'cell', 'project', 'user', 'spot',
             self.now - datetime.timedelta(
                 seconds=self.random.randrange(10 * 86400)),

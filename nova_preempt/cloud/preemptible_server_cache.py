@@ -20,7 +20,7 @@ from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import freed_allocation_tracker
 from nova_preempt.cloud import instances
 from nova_preempt.core import eviction_actions as core_actions
-from nova_preempt.core.model import Server
+from nova_preempt.core.model import PreemptibleServer
 from nova_preempt.db import connection
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CachedServer(Server):
+class CachedServer(PreemptibleServer):
     """A preemptible server with the details that Nova's filters need.
 
     :ivar numa_topology: an InstanceNUMATopology, None if it has none
@@ -49,16 +49,16 @@ class ServerIndex:
     def __init__(self, class_of=None):
         self.had_any = False
         self._class_of = class_of or (lambda uuid, by_flavor: '')
-        self._servers = {}        # uuid: Server
-        self._by_flavor = {}      # uuid: Server as its flavor has it
-        # node: {uuid: Server}; copied on write, for callers keep it
+        self._servers = {}        # uuid: PreemptibleServer
+        self._by_flavor = {}      # the same, as their flavors have it
+        # node: {uuid: PreemptibleServer}; copied on write, for callers keep it
         self._by_node = {}
 
     def __len__(self):
         return len(self._servers)
 
     def get(self, uuid):
-        """Return a Server, None if it is unknown."""
+        """Return a PreemptibleServer, None if it is unknown."""
         return self._servers.get(uuid)
 
     def find(self, passes):
@@ -66,7 +66,7 @@ class ServerIndex:
         return [server for server in self._servers.values() if passes(server)]
 
     def by_node(self, unreadable):
-        """Return {name of a node: {uuid: Server}}, without empty nodes.
+        """Return {node: {uuid: PreemptibleServer}}, without empty nodes.
 
         :param unreadable: uuids of cells, whose servers are excluded
         """
@@ -84,7 +84,7 @@ class ServerIndex:
                      for uuid in uuids & self._by_flavor.keys()})
 
     def update(self, found):
-        """Store {uuid: Server, or None if it is not preemptible}."""
+        """Store {uuid: PreemptibleServer, None if it is not preemptible}."""
         for uuid, server in found.items():
             old = self._servers.pop(uuid, None)
             self._by_flavor.pop(uuid, None)
@@ -142,7 +142,7 @@ class ServerCache:
         return self._known.had_any
 
     def by_node(self):
-        """Return {name of a node: {uuid: Server}}, without empty nodes.
+        """Return {node: {uuid: PreemptibleServer}}, without empty nodes.
 
         Excludes servers of unreadable cells: their records may be outdated,
         so they must not be evicted.
@@ -168,7 +168,7 @@ class ServerCache:
                 and server.cell_uuid in cells)
 
     def get(self, uuid):
-        """Return a Server, None if it is unknown."""
+        """Return a PreemptibleServer, None if it is unknown."""
         with self._lock:
             return self._known.get(uuid)
 
@@ -249,7 +249,7 @@ class ServerCache:
         return gone
 
     def _read(self, context, cell, reading):
-        """Return {uuid: Server, or None if it is not preemptible}."""
+        """Return {uuid: PreemptibleServer, None if it is not preemptible}."""
         found = {}
         for page in instances.pages(context, reading.changes, _ATTRS,
                                     make=instances.as_instance):

@@ -57,8 +57,7 @@ def minimum(one: Mapping[Key, int], other: Mapping[Key,
     """Return the smaller of two amounts by key; a missing amount is 0."""
     return {
         key: min(one.get(key, 0), other.get(key, 0))
-        for key in one.keys() | other.keys()
-    }
+        for key in one.keys() | other.keys()}
 
 
 def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
@@ -71,8 +70,7 @@ def shortfall(
     """Return the amounts that are wanted but not free."""
     return {
         key: amount - free.get(key, 0) for key, amount in wanted.items()
-        if amount > free.get(key, 0)
-    }
+        if amount > free.get(key, 0)}
 
 
 def copies(
@@ -96,8 +94,7 @@ def by_slot(amounts: Mapping[str, Mapping[str, int]]) -> dict[Slot, int]:
     return {
         (uuid, name): amount
         for uuid, resources in amounts.items()
-        for name, amount in resources.items()
-    }
+        for name, amount in resources.items()}
 
 
 def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
@@ -107,8 +104,7 @@ def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     """
     return {
         name: each["capacity"] - each["used"]
-        for name, each in amounts.items()
-    }
+        for name, each in amounts.items()}
 
 
 def free_by_root(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:

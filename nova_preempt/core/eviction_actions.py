@@ -10,12 +10,12 @@ import dataclasses
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import Resources, Server
+from nova_preempt.core.model import PreemptibleServer, Resources
 from nova_preempt.core.notice_period import NoticeRule
 
 
 class ClassEvictionTerms(Protocol):
-    """The fields that of_class() reads and sets: of a Server, or terms."""
+    """The fields that of_class() reads and sets, of a server or its terms."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -215,7 +215,7 @@ class EvictionTerms:
     migrate: bool = False
 
 
-def terms_of(server: Server, actions: Sequence[str],
+def terms_of(server: PreemptibleServer, actions: Sequence[str],
              notice: NoticeRule) -> EvictionTerms:
     """Return the eviction terms of a server.
 

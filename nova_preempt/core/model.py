@@ -331,7 +331,7 @@ class Refusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Server:
+class PreemptibleServer:
     """A preemptible server as read from Nova.
 
     ``launched_at`` is aware; the creation time if Nova has not recorded a

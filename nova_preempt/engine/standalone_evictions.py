@@ -66,7 +66,7 @@ class Evictions:
                   asked_by=requester_identity.ENGINE):
         """Give notice to servers of one host in one decision, and evict them.
 
-        :param servers: nova_preempt.cloud.preemptible_server_cache.Servers
+        :param servers: core.model.PreemptibleServers
         :param operation: why, in one word
         :param restore: False if they must not come back
         :param within_budgets: whether they may only end if the budgets of

@@ -20,7 +20,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import invariants
-from nova_preempt.core.model import Provider, Resources, Server
+from nova_preempt.core.model import PreemptibleServer, Provider, Resources
 from nova_preempt.core.nested import provider_fit
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
@@ -292,7 +292,7 @@ def _totals(states: Iterable[Provider]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _size(server: Server) -> dict[str, int]:
+def _size(server: PreemptibleServer) -> dict[str, int]:
     return {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
 
 

@@ -112,7 +112,7 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
 
 
 def get_terms(
-    server: model.Server, options: cfg.ConfigOpts.GroupAttr,
+    server: model.PreemptibleServer, options: cfg.ConfigOpts.GroupAttr,
     notice_limit_s: float | None = None) -> core_actions.EvictionTerms:
     """Return the core.eviction_actions.EvictionTerms of a server.
 
@@ -123,14 +123,14 @@ def get_terms(
         server, options.actions, notice_rule(options, notice_limit_s))
 
 
-def one_time(servers: Iterable[model.Server]) -> list[str]:
+def one_time(servers: Iterable[model.PreemptibleServer]) -> list[str]:
     """Return the uuids of servers with devices that can be used once only."""
     return sorted(server.uuid for server in servers if server.one_time)
 
 
-def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
-                cost_us: int = 0, notice_limit_s: float | None = None
-                ) -> decisions.Victim:
+def make_victim(server: model.PreemptibleServer,
+                options: cfg.ConfigOpts.GroupAttr, cost_us: int = 0,
+                notice_limit_s: float | None = None) -> decisions.Victim:
     """Return the db.Victim of a preemptible server."""
     ends = get_terms(server, options, notice_limit_s)
     return decisions.Victim(
@@ -153,7 +153,7 @@ def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None
         longest_s if limit_s is None else min(longest_s, limit_s))
 
 
-def get_action(server: model.Server, actions: Sequence[str]) -> str:
+def get_action(server: model.PreemptibleServer, actions: Sequence[str]) -> str:
     """Return the eviction action of a server: delete, shelve or stop.
 
     :param actions: [preemption]actions; passed in, for a decision calls this
@@ -170,7 +170,8 @@ def get_rules(options: cfg.ConfigOpts.GroupAttr) -> eligibility.Rules:
     return eligibility.Rules(options.honored_locks, options.minimum_runtime_s)
 
 
-def why_not(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
+def why_not(server: model.PreemptibleServer,
+            options: cfg.ConfigOpts.GroupAttr) -> str:
     """Return why a server cannot be evicted now, '' if it can.
 
     Ignores its run time, on which some evictions do not depend.
@@ -179,7 +180,8 @@ def why_not(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
         server, get_action(server, options.actions))
 
 
-def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
+def why_kept(server: model.PreemptibleServer,
+             options: cfg.ConfigOpts.GroupAttr) -> str:
     """Return why a server must be kept with its action, '' if it need not.
 
     See core.eviction_actions.why_kept().
@@ -187,8 +189,8 @@ def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
     return core_actions.why_kept(server, get_action(server, options.actions))
 
 
-def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
-                    ) -> str:
+def vacating_action(server: model.PreemptibleServer,
+                    options: cfg.ConfigOpts.GroupAttr) -> str:
     """Return the action that frees all of a server's allocations.
 
     See core.eviction_actions.vacating().
@@ -197,7 +199,8 @@ def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
         server, get_action(server, options.actions), server.vm_state)
 
 
-def why_stays(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
+def why_stays(server: model.PreemptibleServer,
+              options: cfg.ConfigOpts.GroupAttr) -> str:
     """Return why a server must not be drained from its host, '' if it may.
 
     Ignores its guaranteed run time.

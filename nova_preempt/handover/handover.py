@@ -217,9 +217,8 @@ class Handover:
                 # process sets this status.
                 return db.update_decision(
                     decision.uuid, decision.owner, db_decisions.DONE,
-                    new_owner='') or (
-                        db.get_decision(decision.uuid).status
-                        == db_decisions.DONE)
+                    new_owner='') or (db.get_decision(decision.uuid).status
+                                      == db_decisions.DONE)
             except db_exc.DBError:
                 if not self._process.owner.keeps([decision]):
                     raise

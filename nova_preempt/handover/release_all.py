@@ -15,7 +15,7 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.eviction import stopped_victim_controller
-from nova_preempt.core.model import Server
+from nova_preempt.core.model import PreemptibleServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import victim_allocations
 
@@ -58,7 +58,7 @@ class ReleaseAll:
     def __init__(self, decisions: decisions.Decisions, nova: nova_api.NovaAPI,
                  placement: placement_api.Placement,
                  hosts: Iterable[host_services.ComputeHost],
-                 servers: Iterable[Server], project_id: str = '',
+                 servers: Iterable[PreemptibleServer], project_id: str = '',
                  start: bool = False) -> None:
         self._decisions = decisions
         self._nova = nova
@@ -120,8 +120,7 @@ class ReleaseAll:
                 yield ReleaseStep(
                     f'server {victim.server_uuid} was shelved as a victim, '
                     'to be unshelved later: leave it to its owner, who can '
-                    'unshelve it',
-                    functools.partial(
+                    'unshelve it', functools.partial(
                         self._decisions.update_victim, decision_uuid,
                         victim.server_uuid, decisions.LEFT))
 
@@ -152,7 +151,7 @@ class ReleaseAll:
                     f"server's project, {server.project_id}",
                     functools.partial(self._put_under_own, server))
 
-    def _put_under_own(self, server: Server) -> None:
+    def _put_under_own(self, server: PreemptibleServer) -> None:
         self._placement.post_allocations([dataclasses.replace(
             self._placement.get_consumer(server.uuid),
             project_id=server.project_id)])

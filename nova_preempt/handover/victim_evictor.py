@@ -359,5 +359,4 @@ _ACTS: dict[type, Callable[[EvictionRun, Any], None]] = {
     eviction_values.CallNova: EvictionRun._ask,
     eviction_values.LockVictim: EvictionRun._lock,
     eviction_values.CloseVictim: EvictionRun._close,
-    eviction_values.SpareVictim: EvictionRun._spare,
-}
+    eviction_values.SpareVictim: EvictionRun._spare}

@@ -21,7 +21,7 @@ AWAY = (nova_api.NovaError, placement_api.PlacementError)
 def stays_s(server, options, now):
     """Return for how many seconds a preemptible server cannot get notice.
 
-    :param server: a nova_preempt.cloud.preemptible_server_cache.Server
+    :param server: a core.model.PreemptibleServer
     :param options: [preemption] of the configuration
     :param now: timezone-aware
     """

@@ -257,7 +257,7 @@ class ProjectServerReader:
     :param hinted: given uuids, returns the set of those that are preemptible
         by a hint
     :param remembered: given a project and uuids of cells, returns the
-        model.Servers that were seen there last: the preemptible ones
+        model.PreemptibleServers that were seen there last
     """
 
     def __init__(self, get_cells, hinted, remembered):

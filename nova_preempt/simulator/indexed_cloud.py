@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Host, Provider, Request, Server
+from nova_preempt.core.model import Host, PreemptibleServer, Provider, Request
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling import scheduling_cycle
 from nova_preempt.core.scheduling.cloud_port import ListedHost
@@ -242,8 +242,8 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                    self._amounts(self._capacity, number))
 
     def put(self, host: memory_cloud.MemoryHost, uuid: str,
-            resources: Mapping[str, int], server: Server | None = None
-            ) -> None:
+            resources: Mapping[str, int],
+            server: PreemptibleServer | None = None) -> None:
         """Put a server on a host, or change what it holds and its record.
 
         :param server: the record of a preemptible one

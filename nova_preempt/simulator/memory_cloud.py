@@ -15,10 +15,10 @@ from nova_preempt.core import capacity
 from nova_preempt.core.model import (
     Host,
     Inventory,
+    PreemptibleServer,
     Provider,
     Refusal,
     Request,
-    Server,
 )
 from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.core.scheduling import eviction_budgets
@@ -42,7 +42,8 @@ class MemoryHost:
     inventories: dict[str, Inventory]
     allocations: dict[str, dict[str, int]] = dataclasses.field(
         default_factory=dict)
-    servers: dict[str, Server] = dataclasses.field(default_factory=dict)
+    servers: dict[str,
+                  PreemptibleServer] = dataclasses.field(default_factory=dict)
     generation: int = 0
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class MemoryHost:
         return self.listing.providers
 
     def add(self, uuid: str, resources: Mapping[str, int],
-            server: Server | None = None) -> None:
+            server: PreemptibleServer | None = None) -> None:
         """Put a server here, a preemptible one with its record.
 
         Or change what it holds, if it is here.
@@ -157,10 +158,10 @@ class MemoryCloudPort:
         found = self._cloud.hosts.get(host)
         return found.providers if found else ()
 
-    def servers_on(self, name: str) -> Mapping[str, Server]:
+    def servers_on(self, name: str) -> Mapping[str, PreemptibleServer]:
         return self._names[name].servers
 
-    def server(self, uuid: str) -> Server | None:
+    def server(self, uuid: str) -> PreemptibleServer | None:
         found = self._cloud.find(uuid)
         return None if found is None else found.servers[uuid]
 

@@ -23,8 +23,7 @@ from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.eviction_actions import freed
-from nova_preempt.core.model import SECOND
-from nova_preempt.core.model import Server as Record
+from nova_preempt.core.model import SECOND, PreemptibleServer
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import simulated_power
@@ -168,13 +167,13 @@ class SimulatedBacklog:
             if found is not None:
                 yield found
 
-    def _ends_in_s(self, record: Record) -> int | None:
+    def _ends_in_s(self, record: PreemptibleServer) -> int | None:
         known, now_us = self._world.servers, self._world.events.now_us
         return self._departures.left_s(
             record, self._world.options.policy.action,
             lambda record: now_us - known[record.uuid].launched_us)
 
-    def _may_end(self, record: Record) -> bool:
+    def _may_end(self, record: PreemptibleServer) -> bool:
         """Return whether a server may be evicted, and is not yet."""
         world = self._world
         return (world.options.enabled

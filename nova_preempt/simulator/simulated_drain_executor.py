@@ -9,8 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.energy import host_classification
-from nova_preempt.core.model import SECOND, VictimCap
-from nova_preempt.core.model import Server as Record
+from nova_preempt.core.model import SECOND, PreemptibleServer, VictimCap
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import observed_hosts
@@ -116,9 +115,10 @@ class HostView:
             uuid, server.named, notice_s, self.options.lead_s(notice_s),
             self._stays_s(server), busy)
 
-    def record(self, server: Server) -> Record:
+    def record(self, server: Server) -> PreemptibleServer:
         """Nova's record of a preemptible server."""
-        found: Record | None = server.current_host.servers.get(server.boot.id)
+        found: PreemptibleServer | None = server.current_host.servers.get(
+            server.boot.id)
         if found is None:
             # Of a stopped one nothing is known on its host.
             found = server.record(self.world.events.now_us, is_active=True)

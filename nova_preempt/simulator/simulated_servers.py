@@ -12,8 +12,7 @@ from typing import Any
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import times
 from nova_preempt.core.classes import server_clocks
-from nova_preempt.core.model import Request
-from nova_preempt.core.model import Server as Record
+from nova_preempt.core.model import PreemptibleServer, Request
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator.simulation_settings import CloudSetting
 from nova_preempt.simulator.simulation_settings import Options
@@ -131,7 +130,7 @@ class Server:
         assert self.kind.terms is not None
         return self.kind.terms
 
-    def record(self, now_us: int, *, is_active: bool) -> Record:
+    def record(self, now_us: int, *, is_active: bool) -> PreemptibleServer:
         """Return Nova's record of it, for a preemptible one.
 
         :param is_active: whether it runs, or is still being built
@@ -139,7 +138,7 @@ class Server:
         name = self.current_host.name
         terms = self.terms
         resources = self.kind.resources
-        return Record(
+        return PreemptibleServer(
             self.boot.id, name, name, 'cell', self.boot.project, '',
             self.boot.flavor, at(now_us),
             'active' if is_active else 'building',

@@ -86,7 +86,7 @@ RECORDS = frozenset({
     'nova_preempt.core.cloud_snapshot.Server',
     'nova_preempt.core.energy.energy_observation.Options',
     'nova_preempt.core.energy.power_steps.HostFacts',
-    'nova_preempt.core.model.Server',
+    'nova_preempt.core.model.PreemptibleServer',
     'nova_preempt.core.observed_server.ObservedServer',
     'nova_preempt.core.reservation.reservation_model.Reservation',
     'nova_preempt.core.reservation.observed_hosts.Host',

@@ -7,7 +7,7 @@ import math
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.eviction import expiry_controller
-from nova_preempt.core.model import Server
+from nova_preempt.core.model import PreemptibleServer
 from nova_preempt.core.notice_period import NoticeRule
 
 
@@ -37,8 +37,9 @@ class ExpectedDepartures:
         return limit_s + self.notice.length_s(alternative.notice_s)
 
     def left_s(
-        self, server: Server, action: Callable[[Server], str],
-        uptime_us: Callable[[Server], int], ) -> int | None:
+        self, server: PreemptibleServer,
+        action: Callable[[PreemptibleServer], str],
+        uptime_us: Callable[[PreemptibleServer], int], ) -> int | None:
         """Return in how many seconds a server will have been evicted.
 
         None if that is unknown; see expiry_controller.left_s().

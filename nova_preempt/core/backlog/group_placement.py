@@ -118,17 +118,14 @@ def why_too_large(group: Group, is_settled: bool) -> str:
         return (
             "Even if empty, the enabled hosts could not run the servers that "
             "have to start together, with the maximum number per host of "
-            "their server group."
-        )
+            "their server group.")
     if is_settled:
         return (
             "The host of its server group is too small for it, even if "
-            "empty."
-        )
+            "empty.")
     return (
         "No enabled host could run all of its servers, which have to be on "
-        "the same host, even if empty."
-    )
+        "the same host, even if empty.")
 
 
 def members_by_host(known: Iterable[Group], consumers: Mapping[str, Collection[

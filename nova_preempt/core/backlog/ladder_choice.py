@@ -16,8 +16,7 @@ from nova_preempt.core.model import Resources
 #: Required traits of flavors for hosts of a category.
 TRAITS = {
     category: f"CUSTOM_REPUTATION_{category.name}"
-    for category in request_size.HostReputation
-}
+    for category in request_size.HostReputation}
 
 #: The required and forbidden traits of hosts of a category.
 _Category = tuple[tuple[str, ...], tuple[str, ...]]
@@ -88,8 +87,7 @@ class LadderFlavorChooser:
             self._idle_cores(request), self._limits, )
         of = {item.name: item for item in request.alternatives}
         name = request_size.rung(
-            {name: _cores(item.resources) for name, item in of.items()}, cores
-        )
+            {name: _cores(item.resources) for name, item in of.items()}, cores)
         return () if name is None else (of[name],)
 
     def start(

@@ -55,8 +55,7 @@ def for_closed_request(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"server": {
         name: value
         for name, value in without_secrets(body)["server"].items()
-        if name in SECRET or _is_plain(name, value)
-    }}
+        if name in SECRET or _is_plain(name, value)}}
 
 
 def for_pass(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +94,7 @@ def for_log(body: object) -> object:
     if isinstance(server, Mapping):
         shown["server"] = {
             name: value if _is_plain(name, value) else credential_masking.MASK
-            for name, value in server.items()
-        }
+            for name, value in server.items()}
     return shown
 
 
@@ -112,8 +110,7 @@ def redacted(text: str, found: Mapping[str, Any]) -> str:
         spelling
         for secret in _texts(found)
         for spelling in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1])
-        if spelling
-    }
+        if spelling}
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, credential_masking.MASK)
     text = " ".join(text.split())

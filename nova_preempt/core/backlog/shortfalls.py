@@ -199,9 +199,7 @@ def _text(found: Shortfall) -> str:
 
 _NO_TRAITS = "No enabled host has the traits that it requires."
 _TOO_LARGE = (
-    "Each enabled host is too small for one of its servers, even if empty."
-)
+    "Each enabled host is too small for one of its servers, even if empty.")
 _TOO_MANY = (
     "Even if empty, the enabled hosts could not run the servers that have to "
-    "start together."
-)
+    "start together.")

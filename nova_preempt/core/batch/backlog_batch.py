@@ -22,8 +22,7 @@ from nova_preempt.core.batch.solver_choice import Placer
 # Reasons for which a request is placed one by one.
 BOUND = (
     "Its scheduler hints, availability zone or host say where it may be, "
-    "which Nova alone knows."
-)
+    "which Nova alone knows.")
 TIME = "The time for placing requests together was over."
 NO_ROOM = "What is free has no room for it beside those that come first."
 
@@ -92,8 +91,7 @@ class Planner:
         if found:
             return (
                 f"It asks for {', '.join(sorted(found))}, which hosts have "
-                "in several parts: Nova looks which of them has how much."
-            )
+                "in several parts: Nova looks which of them has how much.")
         return ""
 
 
@@ -124,8 +122,7 @@ class _Batch:
         found = {
             request.uuid: (request, backlog_model.missing(request))
             for request in requests
-            if capacity.fits(request.alternatives[number].resources, most)
-        }
+            if capacity.fits(request.alternatives[number].resources, most)}
         near: dict[str, list[backlog_model.Request]] = {}
         for request, _count in found.values():
             group = self._group(request)
@@ -188,8 +185,7 @@ class _Batch:
             self._rooms[host] = dataclasses.replace(
                 room, free=capacity.subtract(room.free, {
                     name: amount * count
-                    for name, amount in alternative.resources.items()
-                }))
+                    for name, amount in alternative.resources.items()}))
 
     def _request(
         self, order: int, request: backlog_model.Request, count: int,

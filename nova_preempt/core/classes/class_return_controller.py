@@ -16,7 +16,12 @@ from nova_preempt.core.classes import scheduling_rules
 from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
-from nova_preempt.core.model import SECOND, Provider, Resources, Server
+from nova_preempt.core.model import (
+    SECOND,
+    PreemptibleServer,
+    Provider,
+    Resources,
+)
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
 
@@ -30,7 +35,7 @@ class EvictableServers:
     :ivar busy: uuids of servers whose eviction has begun or lately failed
     """
 
-    hosts: Iterable[tuple[str, Provider, Iterable[Server]]]
+    hosts: Iterable[tuple[str, Provider, Iterable[PreemptibleServer]]]
     claimants: Mapping[str, class_dispatch.Claimant]
     policy: Policy
     budgets: Budgets | None

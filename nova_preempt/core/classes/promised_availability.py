@@ -15,7 +15,7 @@ from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.availability_margin import may_preempt
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.server_clocks import Kind
-from nova_preempt.core.model import Server
+from nova_preempt.core.model import PreemptibleServer
 
 #: Other costs are the low bits, below those of promises, and no sum of them
 #: overflows: 285 years each, in micro-units.
@@ -48,16 +48,18 @@ class Promises:
         """Return the standing of a request as its PreemptionRight has it."""
         return claimant.stand(self.table, self._now_us)
 
-    def known(self, servers: Iterable[Server]) -> tuple[Claimant | None, ...]:
+    def known(
+            self, servers: Iterable[PreemptibleServer]) -> tuple[Claimant
+                                                                 | None, ...]:
         """Return the claimants of servers."""
         return tuple([self.source.get(server.uuid) for server in servers])
 
-    def may_preempt(self, claim: Standing, server: Server) -> bool:
+    def may_preempt(self, claim: Standing, server: PreemptibleServer) -> bool:
         """Tell whether a request may evict a server."""
         standing = self._standing(server.uuid)
         return standing is not None and may_preempt(claim, standing)
 
-    def cost(self, server: Server, cost_us: int) -> int:
+    def cost(self, server: PreemptibleServer, cost_us: int) -> int:
         """Return the cost of a server, given its cost without classes.
 
         The harm of its eviction to promises comes first, see
@@ -70,7 +72,7 @@ class Promises:
             return folded << _OTHER_BITS | cost_us
         return self._unknown(server) << _OTHER_BITS | cost_us
 
-    def floor(self, server: Server, until_us: int) -> int | None:
+    def floor(self, server: PreemptibleServer, until_us: int) -> int | None:
         """Return a lower bound of the cost of a server until then.
 
         While it runs its margin grows, and its eviction costs less; in any
@@ -93,7 +95,7 @@ class Promises:
         """
         return cost & _OTHER
 
-    def _unknown(self, server: Server) -> int:
+    def _unknown(self, server: PreemptibleServer) -> int:
         """Return the cost of a server whose standing is unknown."""
         claimant = self.source.get(server.uuid)
         qos = (

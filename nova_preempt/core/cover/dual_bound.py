@@ -36,8 +36,7 @@ class _Tableau:
         need: Sequence[int], ) -> None:
         items, classes = len(keys), len(need)
         self.body = [
-            [row[k] / need[k] for row in rows] for k in range(classes)
-        ]
+            [row[k] / need[k] for row in rows] for k in range(classes)]
         self.costs = list(keys)
         self.values = [-1.0] * classes
         self.ceilings = [float("inf")] * classes

@@ -9,8 +9,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import times
 from nova_preempt.core.controller import Step
-from nova_preempt.core.model import SECOND
-from nova_preempt.core.model import Server as Record
+from nova_preempt.core.model import SECOND, PreemptibleServer
 
 
 class Server(eligibility.Server, eviction_actions.ClassEvictionTerms,
@@ -26,16 +25,16 @@ class Observed:
     :ivar action: returns the action of the terms of a server
     """
 
-    servers: Iterable[Record]
+    servers: Iterable[PreemptibleServer]
     default_limit_s: int
-    action: Callable[[Record], str]
+    action: Callable[[PreemptibleServer], str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evict:
     """Give notice to a server that has reached its maximum run time."""
 
-    server: Record
+    server: PreemptibleServer
     limit_s: int
 
 

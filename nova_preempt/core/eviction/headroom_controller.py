@@ -11,7 +11,12 @@ from nova_preempt.core import capacity
 from nova_preempt.core import times
 from nova_preempt.core.controller import Step
 from nova_preempt.core.headroom_account import HostGroup
-from nova_preempt.core.model import Candidate, Host, Resources, Server
+from nova_preempt.core.model import (
+    Candidate,
+    Host,
+    PreemptibleServer,
+    Resources,
+)
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.victims import cheapest_victims
@@ -29,7 +34,7 @@ class Candidates:
         to end
     """
 
-    servers: Iterable[Server]
+    servers: Iterable[PreemptibleServer]
     policy: Policy
     budgets: Budgets | None = None
     excluded: Collection[str] = ()
@@ -58,7 +63,7 @@ class Evict:
     :ivar missing: the shortfall of the group
     """
 
-    server: Server
+    server: PreemptibleServer
     cost_us: int
     missing: Resources
 
@@ -84,7 +89,8 @@ def step(
 
 def choose(group: HostGroup, missing: Resources, among: Candidates,
            now: datetime.datetime,
-           ending: Collection[str] = ()) -> list[tuple[Server, int]]:
+           ending: Collection[str] = ()) -> list[tuple[PreemptibleServer,
+                                                       int]]:
     """Return the servers to evict for a group, each with its cost.
 
     The cost is published, see Policy.published_cost_us().
@@ -98,7 +104,7 @@ def choose(group: HostGroup, missing: Resources, among: Candidates,
     """
     policy, budgets = among.policy, among.budgets
     excluded = {*ending, *among.excluded}
-    able: dict[str, Server] = {}
+    able: dict[str, PreemptibleServer] = {}
     candidates = []
     for server in among.servers:
         provider = group.nodes.get(server.node)
@@ -137,8 +143,7 @@ def _cheapest(
         each.uuid: each
         for name in missing
         for each in itertools.islice(
-            (each for each in ordered if each.resources.get(name)), MOST)
-    }
+            (each for each in ordered if each.resources.get(name)), MOST)}
     return sorted(some.values(), key=lambda each: (each.cost, each.uuid))
 
 

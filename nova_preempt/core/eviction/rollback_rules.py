@@ -82,8 +82,7 @@ def lacks_what_stop_freed(
     """
     left = {
         uuid: eviction_actions.kept(resources, eviction_actions.STOP)
-        for uuid, resources in had.items()
-    }
+        for uuid, resources in had.items()}
     return capacity.fits(capacity.by_slot(has), capacity.by_slot(left))
 
 

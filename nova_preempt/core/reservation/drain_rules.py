@@ -160,7 +160,8 @@ def by_notice(
 
 
 def why_stays(
-    server: model.Server, action: str, rules: eligibility.Rules) -> str:
+    server: model.PreemptibleServer, action: str,
+    rules: eligibility.Rules) -> str:
     """Return why a server must not leave a needed host, "" if it may.
 
     Its minimum run time is not checked here.

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 from typing import Protocol
 
-from nova_preempt.core.model import Provider, Server
+from nova_preempt.core.model import PreemptibleServer, Provider
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
@@ -117,7 +117,7 @@ class HostTrial:
     """
 
     host: str
-    without: tuple[Server, ...] = ()
+    without: tuple[PreemptibleServer, ...] = ()
     cost_us: int = 0
 
 
@@ -161,14 +161,14 @@ class CloudPort(Protocol):
         :raises Unanswered:
         """
 
-    def servers_on(self, name: str) -> Mapping[str, Server]:
+    def servers_on(self, name: str) -> Mapping[str, PreemptibleServer]:
         """Return the preemptible servers on the host of this name, by uuid.
 
         The mapping must not change afterwards, and should be the same object
         while the servers are the same.
         """
 
-    def server(self, uuid: str) -> Server | None:
+    def server(self, uuid: str) -> PreemptibleServer | None:
         """Return a preemptible server as known now."""
 
     def ending(self) -> Collection[str]:

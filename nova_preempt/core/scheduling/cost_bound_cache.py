@@ -12,7 +12,7 @@ import operator
 from typing import Any
 
 from nova_preempt.core import costs
-from nova_preempt.core.model import Host, Provider, Request, Server
+from nova_preempt.core.model import Host, PreemptibleServer, Provider, Request
 from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
@@ -26,7 +26,7 @@ MOST_KINDS = 32
 class _Entry:
     terms: tuple[Any, ...]
     providers: tuple[Provider, ...]
-    servers: Mapping[str, Server]
+    servers: Mapping[str, PreemptibleServer]
     hosted: tuple[HostedServer, ...]
 
 
@@ -39,8 +39,8 @@ class CostBoundCache:
         self._most_hosts = 0
 
     def hosted(
-        self, host: Host, servers: Mapping[str, Server], policy: Policy
-    ) -> tuple[HostedServer, ...]:
+        self, host: Host, servers: Mapping[str, PreemptibleServer],
+        policy: Policy) -> tuple[HostedServer, ...]:
         """Return the preemptible servers on a host, in order of uuid.
 
         :param servers: the preemptible ones there, by uuid; never changed
@@ -108,8 +108,8 @@ class CostBoundCache:
 
 
 def _hosted(
-    host: Host, server: Server, policy: Policy, known: HostedServer | None,
-) -> HostedServer | None:
+    host: Host, server: PreemptibleServer, policy: Policy,
+    known: HostedServer | None,) -> HostedServer | None:
     """Return the earlier HostedServer if unchanged, else a new one or None."""
     held = host.held(server.uuid)
     if known is not None and known.server is server and known.held == held:

@@ -26,11 +26,11 @@ from nova_preempt.core.model import (
     SECOND,
     Candidate,
     Host,
+    PreemptibleServer,
     Provider,
     Refusal,
     Request,
     Resources,
-    Server,
     SlotAmounts,
 )
 from nova_preempt.core.scheduling.preemption_policy import ClassPromises
@@ -51,7 +51,7 @@ class HostedServer:
     class.
     """
 
-    server: Server
+    server: PreemptibleServer
     launched_us: int
     able_us: int
     held: SlotAmounts
@@ -60,7 +60,7 @@ class HostedServer:
 
     @classmethod
     def of(
-        cls, server: Server, held: SlotAmounts, policy: Policy
+        cls, server: PreemptibleServer, held: SlotAmounts, policy: Policy
     ) -> HostedServer:
         launched_us = microseconds(server.launched_at)
         promised_s = policy.rules.promised_s(server.minimum_runtime_s)
@@ -78,7 +78,7 @@ class CostBound:
     """
 
     providers: Sequence[Provider]
-    servers: Mapping[str, Server]
+    servers: Mapping[str, PreemptibleServer]
     since_us: int
     until_us: int
     cost_us: int | None
@@ -107,7 +107,7 @@ class CostBounds:
 
     def find(
         self, host: str, providers: Sequence[Provider],
-        servers: Mapping[str, Server], now_us: int,
+        servers: Mapping[str, PreemptibleServer], now_us: int,
         classes: ClassPromises | None = None, ) -> CostBound | None:
         """Return the cost bound of a host, if it still holds."""
         known = self._known.get(host)
@@ -132,7 +132,7 @@ class CostBounds:
         return known
 
     def work_out(
-        self, host: Host, servers: Mapping[str, Server],
+        self, host: Host, servers: Mapping[str, PreemptibleServer],
         hosted: Sequence[HostedServer], now_us: int,
         classes: ClassPromises | None = None, ) -> CostBound:
         """Compute, store and return the cost bound of a host from now on.

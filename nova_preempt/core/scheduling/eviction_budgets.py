@@ -8,7 +8,7 @@ import dataclasses
 import functools
 from typing import TypeAlias
 
-from nova_preempt.core.model import Server, VictimCap
+from nova_preempt.core.model import PreemptibleServer, VictimCap
 
 #: ('project', id) or ('group', id)
 Account: TypeAlias = tuple[str, str | int]
@@ -45,7 +45,7 @@ class Budgets:
             account for uuid, project_id in self.ending.items()
             for account in self.accounts(uuid, project_id))
 
-    def left(self, server: Server) -> dict[Account, int]:
+    def left(self, server: PreemptibleServer) -> dict[Account, int]:
         """Return the remaining budget of each account of a server.
 
         {} for a server that is being evicted, since it counts already.
@@ -58,11 +58,11 @@ class Budgets:
                 server.uuid, server.project_id).items()
         }
 
-    def allows(self, server: Server) -> bool:
+    def allows(self, server: PreemptibleServer) -> bool:
         """Return whether evicting this server alone keeps the budgets."""
         return all(self.left(server).values())
 
-    def caps(self, servers: Iterable[Server]) -> list[VictimCap]:
+    def caps(self, servers: Iterable[PreemptibleServer]) -> list[VictimCap]:
         """Return caps that keep the budgets for these servers together."""
         members: dict[Account, set[str]] = {}
         most: dict[Account, int] = {}

@@ -21,10 +21,10 @@ from nova_preempt.core.model import (
     Candidate,
     Host,
     Placement,
+    PreemptibleServer,
     Provider,
     Refusal,
     Request,
-    Server,
     VictimSet,
 )
 from nova_preempt.core.scheduling import cloud_port
@@ -37,7 +37,7 @@ from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.core.times import microseconds
 
 #: Returns whether the host passes without servers, in order of uuid.
-Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
+Accept: TypeAlias = Callable[[tuple[PreemptibleServer, ...]], bool]
 
 
 class PlanSearch:
@@ -85,13 +85,13 @@ class PlanSearch:
         """The budgets as of their first use."""
         return self._cloud.budgets()
 
-    def may_end(self, server: Server) -> bool:
+    def may_end(self, server: PreemptibleServer) -> bool:
         """Return whether a server may be a victim of this request."""
         uptime_us = max(0, self._now_us - microseconds(server.launched_at))
         return self.policy.is_able(server) and self._may_end_at(
             server, uptime_us)
 
-    def _may_end_at(self, server: Server, uptime_us: int) -> bool:
+    def _may_end_at(self, server: PreemptibleServer, uptime_us: int) -> bool:
         """Return the same for a server that Policy.is_able() allows."""
         return (
             self.policy.may_preempt(self._rank, server)
@@ -219,8 +219,8 @@ class PlanSearch:
         return None if found is None else self._planned(host, found, servers)
 
     def _planned(
-        self, host: Host, found: VictimSet, servers: Mapping[str, Server]
-    ) -> Plan:
+        self, host: Host, found: VictimSet,
+        servers: Mapping[str, PreemptibleServer]) -> Plan:
         amounts = host_fit.taken(
             self._request, host,
             capacity.total(each.resources for each in found.victims), )
@@ -228,8 +228,8 @@ class PlanSearch:
         return Plan(host, lack, found, servers)
 
     def _join(
-        self, host: Host, servers: Mapping[str, Server], accept: Accept | None,
-    ) -> Plan | None:
+        self, host: Host, servers: Mapping[str, PreemptibleServer],
+        accept: Accept | None,) -> Plan | None:
         """Return the plan to wait for pending evictions, if they suffice."""
         releasing = self._releasing.get(host.uuid)
         if releasing is None:
@@ -272,7 +272,7 @@ class PlanSearch:
 
     def placements(
         self, name: str, providers: Sequence[Provider],
-        servers: Collection[Server], ) -> list[Placement]:
+        servers: Collection[PreemptibleServer], ) -> list[Placement]:
         """Return placements of the request without these servers."""
         host = Host(name, tuple(providers))
         held = self._releasing.get(host.uuid, pending_evictions.NOTHING).held
@@ -285,10 +285,10 @@ class PlanSearch:
 
     def _host(
         self, name: str, providers: Sequence[Provider]
-    ) -> tuple[Host, dict[str, Server]]:
+    ) -> tuple[Host, dict[str, PreemptibleServer]]:
         """Return the host with its candidates, and their servers by uuid."""
         bare = Host(name, tuple(providers))
-        servers: dict[str, Server] = {}
+        servers: dict[str, PreemptibleServer] = {}
         candidates = []
         for each in self._memo.hosted(
             bare, self._cloud.servers_on(name), self.policy):

@@ -12,8 +12,8 @@ from nova_preempt.core import host_fit
 from nova_preempt.core import lazy_ordering
 from nova_preempt.core.model import (
     Host,
+    PreemptibleServer,
     Resources,
-    Server,
     Slot,
     SlotAmounts,
     VictimSet,
@@ -37,12 +37,12 @@ class Plan:
     host: Host
     missing: SlotAmounts
     victim_set: VictimSet
-    servers: Mapping[str, Server]
+    servers: Mapping[str, PreemptibleServer]
     joins: tuple[str, ...] = ()
     waiting: tuple[Resources, ...] = ()
 
     @property
-    def victims(self) -> tuple[Server, ...]:
+    def victims(self) -> tuple[PreemptibleServer, ...]:
         """The servers that must be gone, in order of uuid."""
         return tuple(self.servers[each.uuid]
                      for each in self.victim_set.victims)

@@ -12,7 +12,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core.costs import CostInputs
 from nova_preempt.core.costs import CostOptions
-from nova_preempt.core.model import Resources, Server, SlotAmounts
+from nova_preempt.core.model import PreemptibleServer, Resources, SlotAmounts
 from nova_preempt.core.notice_period import NoticeRule
 
 
@@ -56,22 +56,23 @@ class ClassPromises(Protocol):
     def source(self) -> object:
         """The object that all promises were read from; never changed."""
 
-    def known(self, servers: Iterable[Server]) -> tuple[object, ...]:
+    def known(self, servers: Iterable[PreemptibleServer]) -> tuple[object,
+                                                                   ...]:
         """Return the promises to servers, None for one without a class.
 
         While they are equal, all other answers for the same time are, too.
         """
 
-    def may_preempt(self, claim: Any, server: Server) -> bool:
+    def may_preempt(self, claim: Any, server: PreemptibleServer) -> bool:
         """Return whether a claim may preempt a server.
 
         Part of a strict order: a victim never preempts its preemptor.
         """
 
-    def cost(self, server: Server, cost_us: int) -> int:
+    def cost(self, server: PreemptibleServer, cost_us: int) -> int:
         """Return the cost of a server, given its cost without classes."""
 
-    def floor(self, server: Server, until_us: int) -> int | None:
+    def floor(self, server: PreemptibleServer, until_us: int) -> int | None:
         """Return a lower bound of its cost until a time.
 
         None for a server without a class.
@@ -108,7 +109,8 @@ class Policy:
         return not rank.is_preemptible or (
             rank.claim is not None and self.classes is not None)
 
-    def may_preempt(self, rank: PreemptionRight, server: Server) -> bool:
+    def may_preempt(self, rank: PreemptionRight,
+                    server: PreemptibleServer) -> bool:
         """Return whether a request of this rank may preempt a server.
 
         A strict order: normal requests preempt all preemptible servers, and
@@ -121,12 +123,13 @@ class Policy:
             rank.claim is not None and self.classes is not None
             and self.classes.may_preempt(rank.claim, server))
 
-    def may_be_victim(self, server: Server, now: datetime.datetime) -> bool:
+    def may_be_victim(self, server: PreemptibleServer,
+                      now: datetime.datetime) -> bool:
         """Return whether a server may be a victim of any request now."""
         return self.is_able(server) and self.rules.has_run(
             server, server.uptime_us(now))
 
-    def is_able(self, server: Server) -> bool:
+    def is_able(self, server: PreemptibleServer) -> bool:
         """Return the same apart from the minimum run time.
 
         A server that holds resources of its host while it is stopped cannot be
@@ -140,23 +143,24 @@ class Policy:
             return False
         return not self.rules.why_not(server, action)
 
-    def action(self, server: Server) -> str:
+    def action(self, server: PreemptibleServer) -> str:
         """Return the action for a server that is not migrated."""
         return eviction_actions.choose(
             server.action, self.actions, pinned=server.pinned)
 
-    def notice_s(self, server: Server) -> int:
+    def notice_s(self, server: PreemptibleServer) -> int:
         """Return the length of the notice of a server."""
         return self.notice.length_s(server.notice_s)
 
     def cost_us(
-        self, server: Server, resources: Resources, now: datetime.datetime
-    ) -> int:
+        self, server: PreemptibleServer, resources: Resources,
+        now: datetime.datetime) -> int:
         """Return the cost of evicting a server now, in micro-units."""
         return self.cost_at_us(server, resources, server.uptime_us(now))
 
     def cost_at_us(
-        self, server: Server, resources: Resources, uptime_us: int) -> int:
+        self, server: PreemptibleServer, resources: Resources,
+        uptime_us: int) -> int:
         """Return the cost of evicting it at an uptime, in micro-units."""
         cost_us = costs.total(
             self.cost,
@@ -178,7 +182,8 @@ class Policy:
             cost = self.classes.other_cost_us(cost)
         return min(cost, MAX_PUBLISHED_COST_US)
 
-    def freed(self, server: Server, held: SlotAmounts) -> SlotAmounts:
+    def freed(self, server: PreemptibleServer,
+              held: SlotAmounts) -> SlotAmounts:
         """Return the amounts that a server's end frees of its allocations."""
         # Without migration, which may fail: the least that it frees.
         action = self.action(server)

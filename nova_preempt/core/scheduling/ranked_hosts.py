@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core.model import Server
+from nova_preempt.core.model import PreemptibleServer
 from nova_preempt.core.scheduling.cloud_port import HostTrial
 from nova_preempt.core.scheduling.preemption_plan import Plan
 
@@ -55,7 +55,7 @@ class RankedHosts:
         self.plans = {uuid: self.plans[uuid] for uuid in ordered}
         self._ranked = dict(self.plans)
 
-    def victims(self, host: str) -> tuple[Server, ...]:
+    def victims(self, host: str) -> tuple[PreemptibleServer, ...]:
         plan = self.plans.get(host)
         return plan.victims if plan else ()
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import datetime
 import functools
 
-from nova_preempt.core.model import Request, Resources, Server
+from nova_preempt.core.model import PreemptibleServer, Request, Resources
 from nova_preempt.core.refusal_texts import Reason
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import plan_filtering
@@ -286,7 +286,7 @@ class SchedulingCycle:
 
     # -- 4. afterwards ---------------------------------------------------
 
-    def claimed(self, host: str) -> tuple[Server, ...]:
+    def claimed(self, host: str) -> tuple[PreemptibleServer, ...]:
         """Note that a host was claimed for a server of the request.
 
         :returns: its victims there

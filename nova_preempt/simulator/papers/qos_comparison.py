@@ -98,8 +98,7 @@ def _arrival(number: int, chance: random.Random) -> qos_experiment.Arrival:
 #: than 0.999 of the time: we take the availabilities as parts of a promise.
 CREDITS: dict[str, Sequence[tuple[int | str, int | str]]] = {
     'Amazon': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
-    'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
-}
+    'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1))}
 _SCHEDULES = {name: [(fractions.Fraction(below), fractions.Fraction(part))
                      for below, part in steps]
               for name, steps in CREDITS.items()}

@@ -19,7 +19,7 @@ NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def server(uuid, maximum_runtime_s=None, **values):
-    return dataclasses.replace(model.Server(
+    return dataclasses.replace(model.PreemptibleServer(
         uuid, 'h', 'h', 'cell', 'p', 'u', 'spot',
         NOW - datetime.timedelta(seconds=40), 'active', None, 0, 2, 64, 0,
         maximum_runtime_s), **values)

@@ -40,7 +40,7 @@ class TestSimulate(unittest.TestCase):
     def simulate(self, user='u', project='p', roles=('member',), why='',
                  **values):
         uuid = uuidutils.generate_uuid()
-        self.servers[uuid] = model.Server(**{
+        self.servers[uuid] = model.PreemptibleServer(**{
             'uuid': uuid, 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
             'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
             'launched_at': LAUNCHED, 'vm_state': 'active', 'task_state': None,

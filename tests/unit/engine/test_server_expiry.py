@@ -28,7 +28,7 @@ RUNNING = observed_server.ObservedServer(
 
 
 def server(uuid, **values):
-    return model.Server(**{
+    return model.PreemptibleServer(**{
         'uuid': uuid, 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
         'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
         'launched_at': NOW - datetime.timedelta(hours=2),

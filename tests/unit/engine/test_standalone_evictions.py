@@ -23,8 +23,9 @@ WAIT_S = 60
 
 
 def make_server(number):
-    return mock.Mock(spec=preemptible_server_cache.Server, uuid=f's{number}',
-                     host='host1', node='node1', restore=False)
+    return mock.Mock(spec=preemptible_server_cache.PreemptibleServer,
+                     uuid=f's{number}', host='host1', node='node1',
+                     restore=False)
 
 
 class FakeTerminator:

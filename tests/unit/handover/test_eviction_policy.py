@@ -13,7 +13,7 @@ from nova_preempt.handover import eviction_policy
 
 
 def server(**values):
-    return model.Server(**{
+    return model.PreemptibleServer(**{
         'uuid': 'a', 'host': 'h', 'node': 'h', 'cell_uuid': 'c',
         'project_id': 'p', 'user_id': 'u', 'flavor': 'spot',
         'launched_at': datetime.datetime(2026, 1, 1), 'vm_state': 'active',

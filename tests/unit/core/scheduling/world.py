@@ -17,7 +17,12 @@ import functools
 from typing import Any
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import Inventory, Request, Resources, Server
+from nova_preempt.core.model import (
+    Inventory,
+    PreemptibleServer,
+    Request,
+    Resources,
+)
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import preemption_policy
@@ -31,9 +36,10 @@ NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
 Spots = Mapping[str, tuple[int, Resources]]
 
 
-def server(uuid: str, node: str = 'host', **values: object) -> Server:
+def server(uuid: str, node: str = 'host',
+           **values: object) -> PreemptibleServer:
     """Return the record of a preemptible server, launched two hours ago."""
-    return Server(**{  # type: ignore[arg-type]
+    return PreemptibleServer(**{  # type: ignore[arg-type]
         'uuid': uuid, 'host': node, 'node': node, 'cell_uuid': 'cell',
         'project_id': 'p', 'user_id': 'u', 'flavor': 'f',
         'launched_at': NOW - datetime.timedelta(hours=2),
@@ -42,9 +48,10 @@ def server(uuid: str, node: str = 'host', **values: object) -> Server:
 
 
 #: Whether a host passes every filter without some servers.
-Passes = Callable[[memory_cloud.MemoryHost, tuple[Server, ...]], bool]
+Passes = Callable[[memory_cloud.MemoryHost, tuple[PreemptibleServer, ...]],
+                  bool]
 #: Makes the record of a preemptible server, None for a normal one.
-MakeServer = Callable[[str, memory_cloud.MemoryHost], Server | None]
+MakeServer = Callable[[str, memory_cloud.MemoryHost], PreemptibleServer | None]
 
 
 class Answers(memory_cloud.MemoryCloudPort):
@@ -188,6 +195,6 @@ def amounts(vcpus: int, memory_mb: int = 0) -> Resources:
     return found
 
 
-def uuids(found: Iterable[Server]) -> list[str]:
+def uuids(found: Iterable[PreemptibleServer]) -> list[str]:
     """Return the uuids of servers."""
     return [each.uuid for each in found]
