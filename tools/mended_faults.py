@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a seed for each fault of tests/exploration/mended_faults.py.
+"""Finds a seed for each mended fault of tests/exploration.
 
 It reintroduces the fault and explores seeds, the known one first, until one
 fails that does not fail without the fault. It writes the seeds and the
@@ -9,11 +9,12 @@ failures into mended_faults.py, and the table into CONTRIBUTING.rst.
 
 import argparse
 import dataclasses
+import inspect
+import pathlib
 import re
 
 import explore
 
-FAULTS = explore.TOP / 'tests' / 'exploration' / 'mended_faults.py'
 TABLE = explore.TOP / 'CONTRIBUTING.rst'
 
 
@@ -42,20 +43,25 @@ class Finder:
         parser = explore.make_parser()
         self._explorer = explore.Explorer(parser.parse_args([]))
         self.faults = self._explorer.faults
-        self._explorer.configure(parser.parse_args(self.faults.ARGUMENTS))
-        self._fails = {}          # (fault, seed): its Failure, or None
+        self._parser = parser
+        self._fails = {}          # (features, seed, fault): Failure or None
 
-    def _explore(self, name, seed):
-        if (name, seed) not in self._fails:
-            self._fails[name, seed] = self._explorer.explore(seed, name)
-        return self._fails[name, seed]
+    def _explore(self, name, seed, fault=''):
+        """Explore a seed as for a fault, and perhaps with that fault."""
+        features = self.faults.ALL[name].features
+        key = features, seed, fault
+        if key not in self._fails:
+            self._explorer.configure(self._parser.parse_args(
+                self.faults.ALL[name].arguments))
+            self._fails[key] = self._explorer.explore(seed, fault)
+        return self._fails[key]
 
     def find(self, name, seeds):
         """Return the Failure of a fault, None if no seed finds it."""
         known = self.faults.ALL[name].seed
         for seed in ([] if known is None else [known]) + seeds:
-            failure = self._explore(name, seed)
-            if failure is not None and self._explore('', seed) is None:
+            failure = self._explore(name, seed, name)
+            if failure is not None and self._explore(name, seed) is None:
                 return failure
         return None
 
@@ -63,11 +69,14 @@ class Finder:
         """Record the seed that finds a fault, in the module and the table."""
         self.faults.ALL[name] = dataclasses.replace(
             self.faults.ALL[name], seed=failure.seed, finds=failure.kind)
-        text = re.sub(
+        fault = self.faults.ALL[name]
+        path = pathlib.Path(inspect.getfile(fault.patch))
+        given = f"{failure.seed}, '{failure.kind}'"
+        if fault.features:
+            given += f", '{fault.features}'"
+        path.write_text(re.sub(
             rf'@fault\([^)]*\)\ndef {name}\(',
-            f"@fault({failure.seed}, '{failure.kind}')\ndef {name}(",
-            FAULTS.read_text())
-        FAULTS.write_text(text)
+            f'@fault({given})\ndef {name}(', path.read_text()))
         before, begin, rest = TABLE.read_text().partition(
             '.. mended faults\n\n')
         _, end, after = rest.partition('\n.. end of mended faults')

@@ -8,7 +8,6 @@ from nova_preempt.backlog import request_parser
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.db import pauses
 from tests.exploration import operations
-from tests.exploration import processes
 
 _IMAGE = '20000000-0000-0000-0000-000000000000'
 
@@ -79,12 +78,7 @@ def cancel_request(world, watcher, rng):
 
 @operations.kind
 def backlog_is_paused(world, watcher, rng):
-    database = processes.database()
-    world.loop.tell('the backlog is paused')
-    operations.surely(
-        world, lambda: pauses.pause(database, pauses.BACKLOG, 'why'))
-    world.loop.sleep(rng.choice((10, 60)))
-    operations.surely(world, lambda: pauses.resume(database, pauses.BACKLOG))
+    operations.pause_for(world, watcher, pauses.BACKLOG, rng.choice((10, 60)))
 
 
 @operations.kind

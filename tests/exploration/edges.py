@@ -22,7 +22,9 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database_clock
+from nova_preempt.handover import process_lease
 from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import lease_event_loop
 from nova_preempt.scheduler import host_states
 from tests.exploration import bus
 from tests.exploration import keystone
@@ -54,6 +56,15 @@ def _is_up(service):
     return service['is_up'] if isinstance(service, dict) else service.is_up
 
 
+def _holder(world):
+    """Return LockFiles.hold() that notes which process holds the lock."""
+    def hold(lock_files, name):
+        real(lock_files, name)
+        world.loop.current.process.lock_files.append(lock_files)
+    real = process_lease.LockFiles.hold
+    return hold
+
+
 def patches(world):
     """Return the mock patches that put a world.World in place."""
     return (
@@ -75,7 +86,10 @@ def patches(world):
         mock.patch.object(host_states, 'FEW', -1),
         mock.patch.object(rpc.EngineClient, '_send', bus.sender(world)),
         mock.patch.object(lease_cache, 'current', world.current_leases),
+        # Most of its readings find nothing, and take time.
+        mock.patch.object(lease_event_loop, 'POLL_S', 5.0),
         mock.patch.object(host_services, 'is_up', _is_up),
+        mock.patch.object(process_lease.LockFiles, 'hold', _holder(world)),
         *_transactions(world))
 
 

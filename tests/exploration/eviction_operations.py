@@ -36,6 +36,21 @@ def victim_changes(world, watcher, rng):
 
 
 @operations.kind
+def stopped_is_started(world, watcher, rng):
+    """The owner of a server that was stopped starts it again."""
+    for _ in range(40):
+        stopped = [server for server in operations.live(world)
+                   if server.vm_state == 'stopped' or (
+                       server.task_state == 'powering-off')]
+        if stopped:
+            world.loop.sleep(rng.choice((0, rng.uniform(0, 3))))
+            traps.act(world, rng.choice(stopped).uuid, 'start',
+                      is_admin=False)
+            return
+        world.loop.sleep(1)
+
+
+@operations.kind
 def request_is_withdrawn(world, watcher, rng):
     """A server is deleted that waits for its victims."""
     decision = _await_decision(world, watcher)

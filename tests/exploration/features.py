@@ -66,7 +66,8 @@ FEATURES = {
         ('reservation', 'evacuation_lead_s'): (40,),
         ('reservation', 'before_end_s'): (30,),
         ('filter_scheduler', 'enabled_filters'): (['ReservationFilter'],)},
-        {'reserve': 5, 'cancel_reservation': 1, 'boot_on_reservation': 5}),
+        {'reserve': 5, 'cancel_reservation': 1, 'boot_on_reservation': 5,
+         'reservations_are_paused': 1}),
     'power': Feature(('inventory', 'power'), {
         ('energy', 'enabled'): (True,),
         ('energy', 'switch_interval_s'): (20,),
@@ -83,6 +84,7 @@ FEATURES = {
     'backlog': Feature(('inventory', 'backlog'), {
         ('backlog', 'enabled'): (True,),
         ('backlog', 'order'): ('fifo',),
+        ('backlog', 'pass_interval_s'): (5, 15),
         ('backlog', 'hold_after_s'): (30, 3600),
         ('backlog', 'max_requests_per_project'): (2, 100),
         ('backlog', 'max_created_per_day'): (4, 1000)},
@@ -94,8 +96,7 @@ FEATURES = {
 
 def draw(seed):
     """Return the names of a seed's features; every second seed has none."""
-    # The word "rooms" stays: with another text each seed draws other features.
-    rng = random.Random(f'{seed} rooms')
+    rng = random.Random(f'{seed} features')
     if seed % 4 == 3:
         return ('reservations', *rng.choice(
             ((), ('power',), ('backlog',), ('power', 'backlog'))))
@@ -116,6 +117,7 @@ def draw_settings(seed, names):
             found |= each
         found['preemption', 'actions'] = rng.choice(ACTIONS)
     rng = random.Random(f'{seed} options')
+    found['preemption_engine', 'interval_s'] = rng.choice((5, 15))
     for name in names:
         found |= {option: rng.choice(values)
                   for option, values in FEATURES[name].options.items()}

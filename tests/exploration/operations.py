@@ -66,6 +66,7 @@ EVICTIONS = {
     'normal_is_deleted': 22, 'host_fails': 1, 'pause': 3, 'crash': 2,
     'administrator_acts': 4, 'victim_changes': 12, 'request_is_withdrawn': 4,
     'call_fails': 20, 'process_is_cut_off': 5, 'owner_crashes': 2,
+    'stopped_is_started': 6,
     'allocations_are_audited': 2}
 #: By what such a weight is multiplied, as the seed draws: no exploration does
 #: everything, and some do one thing often.
@@ -96,7 +97,7 @@ def draw(seed, count, weights, pace_s=5):
     rng = random.Random(f'{seed} operations')
     weights = {kind: weight * (1 if kind in _BOOTS else rng.choice(_FACTORS))
                for kind, weight in weights.items()}
-    over_s = max(12, count) * pace_s
+    over_s = round(max(12, count) * pace_s * rng.choice((0.3, 0.5, 1)))
     kinds = rng.choices(list(weights), weights.values(), k=count)
     # Bursts: much at once, and pauses in between.
     times = sorted(rng.choice((rng.uniform(0, over_s), rng.choice(
@@ -128,8 +129,17 @@ def project(rng):
     return rng.choice(('p1', 'p2'))
 
 
+def spots(world):
+    """Return the preemptible flavors that a seed uses, often few.
+
+    Some faults need several victims of one kind.
+    """
+    rng = random.Random(f'{world.seed} flavors')
+    return rng.sample(SPOTS, rng.choice((1, 2, 4, len(SPOTS))))
+
+
 def boot_spot(world, watcher, rng):
-    world.nova.boot(rng.choice(SPOTS), project(rng))
+    world.nova.boot(rng.choice(spots(world)), project(rng))
 
 
 def boot_normal(world, watcher, rng):
@@ -150,7 +160,7 @@ def _act(world, rng, actions, is_admin):
     arguments = {}
     if action == 'resize':
         arguments['flavor'] = rng.choice(
-            SPOTS if server.is_preemptible else NORMAL)
+            spots(world) if server.is_preemptible else NORMAL)
     try:
         world.nova.act(server.uuid, action, is_admin, **arguments)
     except nova_exc.ClientException as exc:
@@ -210,13 +220,21 @@ def ask_api(world, function):
 
 
 def pause(world, watcher, rng):
+    pause_for(world, watcher, pauses.PREEMPTION, rng.choice((10, 60)))
+
+
+def pause_for(world, watcher, what, seconds):
+    """Pause something, and let it go on after a time.
+
+    :param what: one of nova_preempt.db.pauses.ALL
+    """
     database = processes.database()
-    world.loop.tell('preemption is paused')
-    surely(world, lambda: pauses.pause(database, pauses.PREEMPTION, 'why'))
-    watcher.paused(True)
-    world.loop.sleep(rng.choice((10, 60)))
-    watcher.paused(False)
-    surely(world, lambda: pauses.resume(database, pauses.PREEMPTION))
+    world.loop.tell('an operator pauses', what)
+    surely(world, lambda: pauses.pause(database, what, 'why'))
+    watcher.paused(what)
+    world.loop.sleep(seconds)
+    watcher.resumed(what)
+    surely(world, lambda: pauses.resume(database, what))
 
 
 def surely(world, function):

@@ -3,7 +3,6 @@
 
 from nova_preempt.db import pauses
 from tests.exploration import operations
-from tests.exploration import processes
 
 
 def _machine(world, rng):
@@ -24,9 +23,5 @@ def host_is_powered_on(world, watcher, rng):
 
 @operations.kind
 def power_is_paused(world, watcher, rng):
-    database = processes.database()
-    world.loop.tell('power control is paused')
-    operations.surely(
-        world, lambda: pauses.pause(database, pauses.POWER, 'why'))
-    world.loop.sleep(rng.choice((10, 60, 300)))
-    operations.surely(world, lambda: pauses.resume(database, pauses.POWER))
+    operations.pause_for(world, watcher, pauses.POWER,
+                         rng.choice((10, 60, 300)))

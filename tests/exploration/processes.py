@@ -213,9 +213,8 @@ class _Process:
     def kill(self):
         """End it at once, whatever it does."""
         self.is_serving = False
-        owner = self.parts and self.parts.process.owner
-        if owner is not None and owner._files._file is not None:
-            owner._files._file.close()
+        for lock_files in self.process.lock_files:
+            lock_files._file.close()
         self.world.loop.crash(self.process)
 
     def kill_and_restart(self, after_s):

@@ -4,6 +4,7 @@
 import datetime
 
 from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import pauses
 from nova_preempt.reservation import reservation_schedule
 from tests.exploration import operations
 
@@ -27,6 +28,12 @@ def reserve(world, watcher, rng):
 def _reservations(watcher):
     return [each for each in watcher.reservations()
             if each.status in reservation_model.OPEN]
+
+
+@operations.kind
+def reservations_are_paused(world, watcher, rng):
+    operations.pause_for(world, watcher, pauses.RESERVATIONS,
+                         rng.choice((10, 60)))
 
 
 @operations.kind

@@ -5,12 +5,14 @@ import collections
 import json
 
 from nova_preempt import db
+from nova_preempt import pause_reader
 from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.energy import power_steps
+from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import backlog_store
@@ -63,7 +65,7 @@ class Watcher:
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
         self._robbed = set()      # victims whose space an operator has freed
-        self._paused_since_s = None
+        self._paused_since_s = {}  # what is paused: since when
         self._found = (), {}, {}
         self._read_at = -1        # world.writes when that was read
 
@@ -96,7 +98,10 @@ class Watcher:
         rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
         ours = server.locked_reason == victim_allocations.LOCKED
-        locked_by = server.locked_by if server.locked and not ours else ''
+        # A lock in the last moment may be later than the last reading.
+        is_locked = server.locked and not ours and not self._is_recent(
+            server.updated_at, eviction_controller.FRESH_S)
+        locked_by = server.locked_by if is_locked else ''
         self.acts.append(cloud_snapshot.EndingCall(
             uuid, method, round(world.loop.now_s * 1e6),
             None if found is None else self._decision(found, True),
@@ -115,12 +120,13 @@ class Watcher:
             is_by_owner=found is None or self._is_by_owner(found),
             locked_by=locked_by if rules.counts(locked_by) else '',
             promised_until_us=0 if not server.launched_at else (
-                times.microseconds(server.launched_at) + 1_000_000 * max(
+                times.microseconds(server.launched_at) + round(1e6 * (max(
                     rules.minimum_runtime_s, int(specs.get(
-                        'preemptible:minimum_runtime_s', 0)))),
-            is_paused=self._paused_since_s is not None
-            and found is not None and not has_begun
-            and world.loop.now_s - self._paused_since_s > 5))
+                        'preemptible:minimum_runtime_s', 0)))
+                    # A process knows the age of a server by its own clock.
+                    - max(0, world.loop.current.process.skew_s)))),
+            is_paused=found is not None and not has_begun
+            and self._is_paused(found.operation)))
         self._first.add(key)
         if method == 'live_migrate':
             self._moved.add(key)
@@ -140,8 +146,8 @@ class Watcher:
             return True
         return not server.deleted_at or self._is_recent(server.deleted_at)
 
-    def _is_recent(self, when):
-        return self._world.loop.now_s - when.timestamp() < _SEEN_S
+    def _is_recent(self, when, seconds=_SEEN_S):
+        return self._world.loop.now_s - when.timestamp() < seconds
 
     def _is_away(self, decision, server):
         """Return whether a server left a decision's host a while ago."""
@@ -187,9 +193,22 @@ class Watcher:
         return None if noticed_s is None else round(
             (noticed_s + notice_s) * 1e6)
 
-    def paused(self, is_paused):
-        """Record that an operator has paused or resumed preemption."""
-        self._paused_since_s = self._world.loop.now_s if is_paused else None
+    def paused(self, what):
+        """Record that an operator has paused something.
+
+        :param what: one of nova_preempt.db.pauses.ALL
+        """
+        self._paused_since_s[what] = self._world.loop.now_s
+
+    def resumed(self, what):
+        """Record that an operator has resumed it."""
+        self._paused_since_s.pop(what, None)
+
+    def _is_paused(self, operation):
+        """Return whether every process must know of a pause by now."""
+        now_s = self._world.loop.now_s
+        return now_s - self._paused_since_s.get(
+            pause_reader.of_operation(operation), now_s) > 5
 
     @staticmethod
     def _decision(each, has_owner):

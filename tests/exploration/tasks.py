@@ -30,6 +30,7 @@ class Process:
     :param is_trusted: whether an error in one of its tasks is a fault of the
         exploration
     :ivar tasks: those that are not over
+    :ivar lock_files: process_lease.LockFiles that it holds
     """
 
     def __init__(self, name, is_trusted=False):
@@ -41,6 +42,7 @@ class Process:
         self.cut_until_s = 0.0
         self.is_alive = True
         self.tasks = []
+        self.lock_files = []
 
 
 class Task:

@@ -106,9 +106,15 @@ def _take_hosts_down(world, _call):
 
 
 def _cut_off(world, _call):
-    """The process does not reach the database for a while."""
-    world.loop.current.process.cut_until_s = (
-        world.loop.now_s + world.faults.rng.choice((10, 20, 62, 70, 100)))
+    """The process does not reach the database for a while.
+
+    Often the call itself takes as long.
+    """
+    rng = world.faults.rng
+    seconds = rng.choice((10, 20, 62, 70, 100))
+    world.loop.current.process.cut_until_s = world.loop.now_s + seconds
+    if rng.random() < 0.5:
+        world.loop.sleep(seconds + rng.uniform(-2, 2))
 
 
 def wait_for_database(world):

@@ -31,6 +31,24 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assert_space(a=1, b=0)
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 
+    def test_no_victim_is_evicted_during_a_pause(self):
+        self.take()
+        self.why_paused = 'Preemption is paused: test'
+        self.assertEqual({db_decisions.ENDING},
+                         set(self.roll_back().values()))
+        self.assertEqual([], self.nova.calls)
+        self.assertIn(self.why_paused, self.decisions.decision.reason)
+        self.why_paused = ''
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+                         self.again())
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
+    def test_an_eviction_that_has_begun_is_finished_during_a_pause(self):
+        self.take()
+        self.why_paused = 'Preemption is paused: test'
+        self.roll_back(asked='force_delete')
+        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+
     def test_no_victim_is_evicted_while_placement_is_busy(self):
         """Generations change repeatedly: the next try may succeed."""
         free = FakePlacement(2)

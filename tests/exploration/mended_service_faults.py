@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mended faults of reservations, of power control and of the backlog.
+
+Each is put back as those of mended_faults are.
+"""
+
+import dataclasses
+from unittest import mock
+
+from nova_preempt.backlog import orphan_trusts
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.energy import power_steps
+from nova_preempt.reservation import drain_executor
+from nova_preempt.scheduler.filters import reservation_filter
+from tests.exploration.mended_fault import fault
+from tests.exploration.mended_fault import returns
+
+
+def _power(state, change):
+    """A patch of the steps of hosts in a state.
+
+    :param change: given the function that returns the step, and its arguments
+    """
+    real = power_steps._RULES[state]
+    return mock.patch.dict(power_steps._RULES, {
+        state: lambda *args: change(real, *args)})
+
+
+# -- power -----------------------------------------------------------------
+
+@fault(features='power')
+def hosts_sleep_without_a_last_look():
+    """A host is shut down that a server came to after the first look."""
+    return _power(power_steps.SLEEPING, lambda real, facts, boot_timeout_s:
+                  real(dataclasses.replace(facts, empty=True),
+                       boot_timeout_s))
+
+
+@fault(features='power')
+def hosts_sleep_as_soon_as_closed():
+    """A host is shut down while a request that chose it is still built."""
+    return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
+                  real(dataclasses.replace(facts, empty=True, closed_s=1e9),
+                       boot_timeout_s))
+
+
+@fault(features='power')
+def servers_in_build_do_not_count():
+    """A host counts as empty though a server is to be built on it."""
+    def is_empty(occupants, ignored=frozenset()):
+        return real(power_steps.Occupants(servers=occupants.servers), ignored)
+    real = power_steps.is_empty
+    return mock.patch.object(power_steps, 'is_empty', is_empty)
+
+
+@fault(features='power')
+def hosts_are_not_woken_for_servers():
+    """A host that a server came to as it fell asleep stays asleep."""
+    return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
+                  real(dataclasses.replace(facts, empty=True),
+                       boot_timeout_s))
+
+
+@fault(features='power')
+def woken_hosts_stay_closed():
+    """A host that has booted is not open to servers again."""
+    return _power(power_steps.WAKING, lambda *args: dataclasses.replace(
+        args[0](*args[1:]), enable=False))
+
+
+@fault(features='power')
+def kept_hosts_stay_closed():
+    """A host that does not go to sleep after all is not opened again."""
+    return _power(power_steps.EMPTYING, lambda *args: dataclasses.replace(
+        args[0](*args[1:]), enable=False))
+
+
+@fault(features='power')
+def powered_on_hosts_stay_asleep():
+    """A sleeping host that somebody has powered on counts as asleep."""
+    return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
+                  real(facts, boot_timeout_s)
+                  if facts.power is not power_steps.Power.ON
+                  else power_steps._WAIT)
+
+
+# -- backlog ---------------------------------------------------------------
+
+@fault(features='backlog')
+def lost_boots_are_refused():
+    """A request whose boot has no answer is booted again at once."""
+    def classify(status, kind, text, tries=0):
+        found = real(status, kind, text, tries)
+        return (boot_outcome.BootAnswer.LATER
+                if found is boot_outcome.BootAnswer.UNKNOWN else found)
+    real = boot_outcome.classify_answer
+    return mock.patch.object(boot_outcome, 'classify_answer', classify)
+
+
+@fault(features='backlog')
+def trusts_outlive_requests():
+    """The trust of a request stays after its end."""
+    return returns(keystone_trusts.Trusts, 'delete', None)
+
+
+@fault(features='backlog')
+def trusts_of_dead_submissions_stay():
+    """Nobody deletes the trust of a submission whose API process died."""
+    return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
+
+
+# -- reservations ----------------------------------------------------------
+
+@fault(features='reservations')
+def strangers_boot_on_reserved_hosts():
+    """The scheduler puts other servers on reserved hosts."""
+    return mock.patch.object(
+        reservation_filter.ReservationFilter, 'rule',
+        staticmethod(lambda spec_obj: lambda node: True))
+
+
+@fault(features='reservations')
+def strangers_are_kept():
+    """Preemptible servers stay on the hosts of a reservation that begins."""
+    return returns(drain_executor.DrainExecutor, '_evict', None)
