@@ -4,7 +4,7 @@
 
 It reintroduces the fault and explores seeds, the known one first, until one
 fails that does not fail without the fault. It writes the seeds and the
-failures into mended_faults.py, and the table into CONTRIBUTING.rst.
+failures into their module, and the table into CONTRIBUTING.rst.
 """
 
 import argparse

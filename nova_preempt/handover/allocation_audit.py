@@ -233,9 +233,8 @@ class Audit:
         known = {server.uuid for server in found}
         migrations: dict[str, Any] = {}
         if with_migrations:
-            found, as_well = self._of_cells(
-                instances.read_migrations,
-                [uuid for uuid in uuids if uuid not in known])
+            found, as_well = self._of_cells(instances.read_migrations, [
+                uuid for uuid in uuids if uuid not in known])
             is_whole = is_whole and as_well
             migrations = {item.uuid: item for item in found}
         left = set(uuids) - known - migrations.keys()

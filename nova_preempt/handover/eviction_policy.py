@@ -93,9 +93,9 @@ def get_policy(
     :param more: its costs, see load_costs(), and fields without an option
     """
     return preemption_policy.Policy(
-        get_rules(options), tuple(options.actions),
+        get_rules(options), tuple(options.actions), **more,
         notice=notice_rule(options, notice_limit_s),
-        always=options.consider == 'always', **more)
+        always=options.consider == 'always')
 
 
 def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:

@@ -97,12 +97,11 @@ class Handover:
 
         self._process = process
         self.events = preemption_notifications.Notifications(conf, host)
-        self.claims = allocation_claim.Claims(clients.placement,
-                                              process.decisions,
-                                              process.owner, budgets)
+        self.claims = allocation_claim.Claims(
+            clients.placement, process.decisions, process.owner, budgets)
         self.recovery = preemption_rollback.PreemptionRollback(
             clients.placement, clients.nova, process.decisions,
-            process.owner, options, self.claims.active)
+            process.owner, options, self.claims.active, self._halt)
         self.terminator = victim_evictor.VictimEvictor(
             clients, instance_poller.InstancePoller(),
             request_poller.RequestPoller(

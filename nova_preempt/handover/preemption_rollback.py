@@ -8,7 +8,7 @@ already being deleted or shelved are evicted; stopped ones are started. The
 state of a victim is read again before each step.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -17,6 +17,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
@@ -65,18 +66,20 @@ class PreemptionRollback:
     :param options: [preemption] of the configuration
     :param active: the uuids of decisions that a thread of this process works
         on
+    :param halt: given an operation, raises if preemption for it is paused
     """
 
     def __init__(self, placement: placement_api.Placement,
                  nova: nova_api.NovaAPI, decisions: decisions.Decisions,
                  owner: process_lease.Lease, options: cfg.ConfigOpts.GroupAttr,
-                 active: Collection[str]) -> None:
+                 active: Collection[str], halt: Callable[[str], None]) -> None:
         self._placement = placement
         self._nova = nova
         self._decisions = decisions
         self._owner = owner
         self._options = options
         self._active = active
+        self._halt = halt
         self._allocations = rollback_allocations.RollbackAllocations(
             placement, nova, decisions)
 
@@ -163,7 +166,7 @@ class PreemptionRollback:
         try:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
-                nova_api.NovaError) as exc:
+                nova_api.NovaError, exceptions.Paused) as exc:
             LOG.warning('Cannot roll back preemption %(uuid)s yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
@@ -231,9 +234,8 @@ class PreemptionRollback:
             seen = self._nova.get(victim.server_uuid)
             if rollback_rules.is_there(seen, decision.host):
                 if rollback_rules.is_moving(seen):
-                    raise VictimBusy(
-                        f'server {victim.server_uuid} is still being moved '
-                        f'({seen.task_state})')
+                    raise VictimBusy(f'server {victim.server_uuid} is still '
+                                     f'being moved ({seen.task_state})')
                 there.append(victim)
         return consumers, there
 
@@ -318,27 +320,26 @@ class PreemptionRollback:
         """Restore victims one by one; evict those without capacity.
 
         :returns: {uuid: status} of the victims evicted here
-        :raises NovaError, Conflict: it has to be retried; until then stand-ins
-            hold the rest
+        :raises NovaError, Conflict, Paused: it has to be retried; until then
+            stand-ins hold the rest
         """
         forced: dict[str, str] = {}
         failure: Exception | None = None
         consumers, there = self._read(decision)
         for victim in there:
             try:
-                self._post(self._allocations.part(
-                    decision, victim, consumers[victim.server_uuid]))
-            except placement_api.Conflict as exc:
-                if not exc.is_capacity_conflict:
-                    failure = exc
-                    continue
                 try:
+                    self._post(self._allocations.part(
+                        decision, victim, consumers[victim.server_uuid]))
+                except placement_api.Conflict as exc:
+                    if not exc.is_capacity_conflict:
+                        raise
                     status = self._end(decision, victim)
-                except nova_api.NovaError as exc:
-                    failure = exc
-                    continue
-                if status:
-                    forced[victim.server_uuid] = status
+                    if status:
+                        forced[victim.server_uuid] = status
+            except (placement_api.Conflict, nova_api.NovaError,
+                    exceptions.Paused) as exc:
+                failure = exc
         if failure is not None:
             raise failure
         self._post(self._allocations.released(decision))
@@ -355,7 +356,7 @@ class PreemptionRollback:
         A victim with an honored lock is kept.
 
         :returns: its new status, None if it is unchanged
-        :raises NovaError: it has to be retried
+        :raises NovaError, Paused: it has to be retried
         """
         seen = self._nova.get(victim.server_uuid)
         if not rollback_rules.is_there(seen, decision.host) or (
@@ -365,6 +366,8 @@ class PreemptionRollback:
         locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
+        if not (locked or victim.asked):
+            self._halt(decision.operation)
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
