@@ -78,7 +78,7 @@ class _Client:
             # the same topic and does not know the method.
             LOG.exception('Call %s of the %s failed.', method, self.service)
             raise exceptions.NoAnswer(
-                f'The {self.service} could not do it; its log or that of '
+                f'The {self.service} failed; its log or that of '
                 'nova-preempt-api says why.') from None
 
 

@@ -163,7 +163,7 @@ def _lack(
         if missing > freeable:
             return Refusal(
                 RefusalCode.NO_ROOM,
-                f"{name}: {amount} asked for, {free[name]} of "
+                f"{name}: {amount} requested, {free[name]} of "
                 f"{inventories[name].capacity} free and {freeable} "
                 "held by preemptible servers",
             )
@@ -197,18 +197,18 @@ def forbidden(
     if inventory is None:
         return Refusal(
             RefusalCode.NO_INVENTORY,
-            f"{name}: {amount} asked for, the host has no inventory of it", )
+            f"{name}: {amount} requested, the host has no inventory of it", )
     if inventory.grants(amount):
         return None
     if amount < inventory.min_unit:
         return Refusal(
             RefusalCode.BELOW_MIN_UNIT,
-            f"{name}: {amount} asked for, min_unit is {inventory.min_unit}", )
+            f"{name}: {amount} requested, min_unit is {inventory.min_unit}", )
     if amount > inventory.max_unit:
         return Refusal(
             RefusalCode.ABOVE_MAX_UNIT,
-            f"{name}: {amount} asked for, max_unit is {inventory.max_unit}", )
+            f"{name}: {amount} requested, max_unit is {inventory.max_unit}", )
     return Refusal(
         RefusalCode.STEP_SIZE,
-        f"{name}: {amount} asked for, not a multiple of step_size "
+        f"{name}: {amount} requested, not a multiple of step_size "
         f"{inventory.step_size}", )

@@ -105,8 +105,8 @@ def why_no_classes(actions: Sequence[str]) -> str:
     :param actions: the actions that the operator allows, [preemption]actions
     """
     return "" if SHELVE in actions else (
-        f"[preemption]actions is {', '.join(actions)}, with [classes]enabled "
-        f"it must have {SHELVE}: servers of a class come back")
+        f"[preemption]actions is {', '.join(actions)}; with [classes]enabled "
+        f"it must include {SHELVE}, so that servers of a class can return")
 
 
 def _following(action: str, actions: Sequence[str]) -> list[str]:

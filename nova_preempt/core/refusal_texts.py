@@ -24,21 +24,20 @@ class Reason(enum.Enum):
 
 
 _TEXTS = {
-    Reason.NO_HOST: "no host can take the server, not even without the "
-                    "preemptible servers that may end now.",
-    Reason.NOBODY: "there is no preemptible server that could end.",
-    Reason.RACES: "other requests were faster; try again.",
+    Reason.NO_HOST: "no host can run the server, even without the preemptible "
+                    "servers that may be evicted now.",
+    Reason.NOBODY: "there is no preemptible server that may be evicted.",
+    Reason.RACES: "other requests claimed the capacity first; try again.",
     Reason.STUCK: "capacity was not freed in time; try again later.",
     Reason.TIME: "too little time was left to free capacity; try again later.",
     Reason.BUSY: "too many requests wait for capacity; try again later.",
-    Reason.SERVICE: "a service that it needs did not answer as it should; try "
-                    "again later.",
-    Reason.FREE: "a preemptible server uses free capacity only.",
+    Reason.SERVICE: "a service failed or did not answer; try again later.",
+    Reason.FREE: "a preemptible server can only use free capacity.",
 }
 
 #: Said when an error prevents the scheduling of a request.
-UNSERVED = ("The request could not be scheduled: a service that it needs did "
-            "not answer as it should; try again later.")
+UNSERVED = ("The request could not be scheduled: a service failed or did not "
+            "answer; try again later.")
 
 
 def message(why: Reason, detail: str = "") -> str:
@@ -56,8 +55,8 @@ def waking_message(boot_s: float, waited_s: float) -> str:
 
     :param waited_s: how long the request has waited for them, 0 if it did not
     """
-    text = ("Capacity is on its way: hosts are being powered on, which takes "
-            f"about {boot_s:.0f} s")
+    text = ("Hosts are being powered on for the request, which takes about "
+            f"{boot_s:.0f} s")
     if waited_s > 0:
         return f"{text}; it has waited {waited_s:.0f} s. Try again later."
     return f"{text}; try again then."

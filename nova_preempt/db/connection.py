@@ -41,7 +41,7 @@ def check_url(conf):
         url = sa.engine.make_url(conf.preemption_database.connection)
     except sa.exc.ArgumentError:
         raise exceptions.InvalidConfiguration(
-            f'{option} is no URL of a database, such as '
+            f'{option} must be the URL of a database, such as '
             'mysql+pymysql://USER:PASSWORD@HOST/NAME') from None
     try:
         url.get_dialect().import_dbapi()

@@ -46,7 +46,7 @@ class Machines:
         return host not in self.off
 
     def switch_off(self, host):
-        raise power_errors.PowerError(host, 'nobody has to switch it off hard')
+        raise power_errors.PowerError(host, 'a shutdown is enough')
 
     def shut_down(self, host):
         with self._lock:
@@ -349,7 +349,7 @@ class TestWake(EnergyTestCase):
         self.flags(demand_wait_s=0, group='energy')
         server = self.boot('s', self.small)
         exc = self.assertRaises(embedded_cloud.CloudError, self.wait, server)
-        self.assertIn('Capacity is on its way', str(exc))
+        self.assertIn('Hosts are being powered on', str(exc))
         # As many as are needed.
         waking, = self.in_state(WAKING)
         self.until_on(waking)

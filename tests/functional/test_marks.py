@@ -126,7 +126,7 @@ class TestHint(MarksTestCase):
             text = str(self.wait_failed(
                 self.boot('a', self.small, hints=HINT)))
         self.assertIn('No valid host was found. The request could not be '
-                      'scheduled: a service that it needs did not answer',
+                      'scheduled: a service failed or did not answer',
                       text)
         self.assertNotIn('secret', text)
 

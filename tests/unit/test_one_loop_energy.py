@@ -182,7 +182,7 @@ _IDLE = [
     '60 emptying h-1 h-2 h-3 h-4: 0 hosts are needed',
     '80 sleeping h-1 h-2 h-3 h-4: 0 hosts are needed',
     '80 asleep h-1 h-2 h-3 h-4: 0 hosts are needed']
-_CYCLED = ('it is powered off and on, since its compute service has not '
+_CYCLED = ('it is power-cycled, since its compute service has not '
            'reported within 300 s')
 _NOT_BOOTED = ('it did not boot within 300 s: its compute service has not '
                'reported')
@@ -219,8 +219,8 @@ class TestOneLoop(OneLoopTestCase):
     def test_reservation(self):
         self.check(Scenario(reserved=(1800, 2400), until_s=2500), [
             *_IDLE,
-            '1480 waking h-1: a reservation of it begins',
-            '1490 on h-1: a reservation of it begins',
+            '1480 waking h-1: a reservation of the host begins',
+            '1490 on h-1: a reservation of the host begins',
             '2400 emptying h-1: 0 hosts are needed',
             '2420 sleeping h-1: 0 hosts are needed',
             '2420 asleep h-1: 0 hosts are needed'])
@@ -253,7 +253,7 @@ class TestOneLoop(OneLoopTestCase):
             '1210 waking h-3 h-4: 2 hosts are needed',
             f'1510 waking h-3 h-4: {_CYCLED}',
             f'1810 failed h-3 h-4: {_NOT_BOOTED}',
-            '2100 waking h-1 h-2: it is tried again'])
+            '2100 waking h-1 h-2: its boot is retried'])
 
     def test_a_controller_that_waits_a_minute_longer(self):
         step = energy_controller.step

@@ -21,10 +21,10 @@ from nova_preempt.core.batch.solver_choice import Placer
 
 # Reasons for which a request is placed one by one.
 BOUND = (
-    "Its scheduler hints, availability zone or host say where it may be, "
-    "which Nova alone knows.")
-TIME = "The time for placing requests together was over."
-NO_ROOM = "What is free has no room for it beside those that come first."
+    "Only Nova can evaluate its scheduler hints, availability zone or "
+    "requested host.")
+TIME = "The time limit for placing requests together was reached."
+NO_ROOM = "The earlier requests of the plan leave no capacity for it."
 
 
 class Planner:
@@ -90,8 +90,8 @@ class Planner:
             name for item in request.alternatives for name in item.resources)
         if found:
             return (
-                f"It asks for {', '.join(sorted(found))}, which hosts have "
-                "in several parts: Nova looks which of them has how much.")
+                f"It requests {', '.join(sorted(found))}, which hosts have in "
+                "several providers; Nova checks each provider.")
         return ""
 
 

@@ -126,7 +126,7 @@ def fill_unknown(values: Sequence[float | None], *,
 
 
 def invalid_figures(figures: Figures) -> dict[str, str]:
-    """Return {figure: error} of invalid figures, such as "is below 0".
+    """Return {figure: error} of invalid figures, such as "must be above 0".
 
     For figures of a host from a file or from the API.
     """
@@ -141,11 +141,11 @@ def _why_wrong(key: str, value: float, watts: float | None) -> str:
         return 'is not a number'
     if key == 'idle_watts':
         if value < 0:
-            return 'is below 0'
+            return 'must be 0 or more'
         if watts is not None and value > watts:
-            return f'is more than watts, {watts:g}, which is at full load'
+            return f'must be at most watts, {watts:g}'
     elif value <= 0:
-        return 'is not above 0'
+        return 'must be above 0'
     if key != 'flops' and value > MAX_WATTS:
-        return f'is more than a host draws, {MAX_WATTS:g}'
+        return f'must be at most {MAX_WATTS:g}'
     return ''

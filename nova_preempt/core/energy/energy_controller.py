@@ -30,7 +30,7 @@ from nova_preempt.core.model import SECOND
 MOVING = (power_steps.EMPTYING, power_steps.SLEEPING, power_steps.WAKING)
 
 _DEMAND = 'a request finds no other host'
-_EXCLUDED = 'an operator has it left alone, see [energy]excluded_hosts'
+_EXCLUDED = 'an operator has excluded it with [energy]excluded_hosts'
 
 
 class StepPhase(enum.Enum):
@@ -152,7 +152,7 @@ def _begin(observed: Observed, memory: Memory,
         lambda name: _state(observed, name), lambda names: _switchable(
         observed, names), lambda: observed.recent_hosts)
     intents: list[Intent] = [
-        Wake(name, 'a reservation of it begins') for name in due]
+        Wake(name, 'a reservation of the host begins') for name in due]
     if promised.lost:
         intents.append(ForgetPromises(promised.lost))
     intents += _wakes(observed, [name for name in promised.coming

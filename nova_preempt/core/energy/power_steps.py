@@ -59,12 +59,12 @@ class Action(enum.Enum):
 
     WAIT = 'nothing'
     ASK_POWER = 'ask the controller'
-    LOOK = 'read its service and what is on it, anew'
+    LOOK = 'read its service and its servers again'
     DISABLE = 'disable its service'
     SHUT_DOWN = 'let it shut down'
-    SWITCH_OFF = 'switch it off hard'
+    SWITCH_OFF = 'power it off without a shutdown'
     POWER_ON = 'power it on'
-    MOVE = 'write another state'
+    MOVE = 'record another state'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _empty(facts: HostFacts, boot_timeout_s: float) -> Step:
         return _keep(facts, 'its service was disabled or is down')
     if facts.age_s >= boot_timeout_s:
         # For instance, Nova or Placement does not answer.
-        return _keep(facts, 'it could not be made sure that it is empty',
+        return _keep(facts, 'it could not be checked whether it is empty',
                      facts.error)
     if not facts.disabled:
         return _disable(facts)
@@ -191,8 +191,8 @@ def _disable(facts: HostFacts) -> Step:
     if facts.power is Power.UNKNOWN:
         return _keep(facts, 'its controller does not answer', facts.error)
     if facts.power is Power.OFF:
-        return _keep(facts, 'its controller says that it is off, and its '
-                     'service reports: it may be that of another host')
+        return _keep(facts, 'its controller reports it off, but its service '
+                     'is up: it may be the controller of another host')
     return Step(Action.DISABLE)
 
 
@@ -224,7 +224,7 @@ def _lost(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Mark the host as failed if its controller has died meanwhile."""
     if facts.age_s < POWER_OFF_TIMEOUT_S + boot_timeout_s:
         return _WAIT
-    return _move(FAILED, 'nobody can tell whether it is off, since its '
+    return _move(FAILED, 'it is unknown whether it is off, since its '
                  f'controller does not answer: {facts.error}')
 
 
@@ -243,12 +243,12 @@ def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
         return _ASK
     on = facts.power is Power.ON
     if facts.is_operators:
-        return _move(ON, 'somebody has powered it on') if on else _WAIT
+        return _move(ON, 'an operator has powered it on') if on else _WAIT
     if not facts.disabled:
         return _move(WAKING, 'its compute service was enabled')
     if on:
         # An operator may still work on it, so it is not cycled.
-        return _move(WAKING, 'somebody else has powered it on', boots=BOOTS)
+        return _move(WAKING, 'it was powered on by others', boots=BOOTS)
     if facts.empty is None:
         return _LOOK
     return _WAIT if facts.empty else _move(WAKING, 'a server has come to it')
@@ -269,7 +269,7 @@ def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
             return _LOOK
         if facts.ours and not facts.running:
             return _move(
-                WAKING, 'it is powered off and on, since its compute service '
+                WAKING, 'it is power-cycled, since its compute service '
                 f'has not reported within {boot_timeout_s:g} s',
                 cycle=True, boots=facts.boots + 1)
     why = facts.error or 'its compute service has not reported'
@@ -291,7 +291,7 @@ def _failed(facts: HostFacts, boot_timeout_s: float) -> Step:
     if not late or facts.power is Power.UNKNOWN:
         return _WAIT
     if facts.power is Power.ON:
-        return _move(WAKING, 'it is tried again')
+        return _move(WAKING, 'its boot is retried')
     return _move(ASLEEP, 'it had failed to boot')
 
 

@@ -172,12 +172,12 @@ class ProviderTree:
             for provider in self.providers):
             return Refusal(
                 RefusalCode.NO_PROVIDER,
-                f"{what}no provider of the host that may serve it has "
+                f"{what}no allowed provider of the host has "
                 f"{asked or 'the traits'}{traits}", )
         return Refusal(
             RefusalCode.NO_ROOM,
-            f"{what}no provider of the host has {asked or 'the traits'}, "
-            "even without the preemptible servers that may end",
+            f"{what}no provider of the host has {asked or 'the traits'} free, "
+            "even without the preemptible servers that may be evicted",
         )
 
     @staticmethod
@@ -185,8 +185,8 @@ class ProviderTree:
         """Return the refusal if each part fits alone, but not together."""
         return Refusal(
             RefusalCode.NO_ROOM,
-            "the providers of the host do not have all groups together, even "
-            "without the preemptible servers that may end",
+            "the providers of the host cannot serve all groups together, even "
+            "without the preemptible servers that may be evicted",
         )
 
     # -- the shape of the tree -------------------------------------------

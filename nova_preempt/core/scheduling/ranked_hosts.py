@@ -94,14 +94,14 @@ def explain(
     missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))
     text = (
         f"{host} lacks {missing}" if missing
-        else f"{host} has room but does not pass the filters as it is")
+        else f"{host} has capacity, but does not pass the filters")
     text += (
-        f"; ending {len(plan.victims)} preemptible server(s) there costs "
-        f"{cost_us / 1e6:g} s, the least of any sufficient set")
+        f"; evicting {len(plan.victims)} preemptible server(s) there costs "
+        f"{cost_us / 1e6:g} s, the least of all sufficient sets")
     if promised:
-        text += " that harms promises to classes as little"
+        text += " with the same harm to promises of classes"
     if not plan.victim_set.optimal:
-        text += " that was found within the search budget"
+        text += " found within the search budget"
     if runner_up is None:
         return text + "; no other host can serve the request"
     name, next_us = runner_up

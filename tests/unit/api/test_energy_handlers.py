@@ -117,12 +117,12 @@ class TestFigures(EnergyTestCase):
     def test_implausible_figures(self):
         for figures, told in (
                 ({'watts': 400, 'idle_watts': 400.5},
-                 "field 'figures.idle_watts': 400.5 is more than watts, 400"),
-                ({'flops': 0}, "field 'figures.flops': 0 is not above 0"),
-                ({'watts': 0}, "field 'figures.watts': 0 is not above 0"),
+                 "'figures.idle_watts': 400.5 must be at most watts, 400"),
+                ({'flops': 0}, "field 'figures.flops': 0 must be above 0"),
+                ({'watts': 0}, "field 'figures.watts': 0 must be above 0"),
                 ({'idle_watts': 60000}, (
-                    "field 'figures.idle_watts': 60000 is more than "
-                    'a host draws, 50000'))):
+                    "field 'figures.idle_watts': 60000 must be at "
+                    'most 50000'))):
             self.assertIn(told, self.set_figures(
                 code=400, **figures).json['error']['message'])
         self.assertEqual({}, energy_store.get_figures(self.db))

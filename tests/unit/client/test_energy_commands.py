@@ -60,7 +60,7 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
         for host, arguments, told in (
                 ('c', ('--watts', '400'), "There is no host 'c' in Nova"),
                 ('a', ('--watts', '400', '--idle-watts', '500'),
-                 '500 is more than watts, 400')):
+                 '500 must be at most watts, 400')):
             self.assertIn(told, self.openstack(
                 'energy', 'figures', 'set', host, *arguments, code=1,
                 **ADMIN))

@@ -61,7 +61,7 @@ class TestCloud(simulation.Case):
                 (good.replace('}}]', '}, watts: 3}]'),
                  'watts requires idle_watts'),
                 (good.replace('}}]', '}, watts: 3, idle_watts: 5}]'),
-                 'idle_watts: is more than watts'),
+                 'idle_watts: must be at most watts'),
                 (good + 'workers: 0', ':2: workers: must be from 1'),
                 (good + 'spread: 1', ':2: spread: must be true or false'),
                 (good + 'delays: {boot: "normal:1"}', "delays.boot: 'normal"),
@@ -226,7 +226,7 @@ order = qos
         code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
                                  '--policy', path)
         self.assertEqual(1, code)
-        self.assertIn('[preemption]actions is delete, with', err)
+        self.assertIn('[preemption]actions is delete; with', err)
 
     def test_no_such_forecast(self):
         path = self.write('nova.conf', '[energy]\nenabled = true\n'

@@ -43,9 +43,9 @@ RULES = (
     ('[classes]\nenabled = true',
      '[classes]qos_class: 0 classes are defin'),
     ('[classes]\nenabled = true\n[preemption]\nactions = stop',
-     '[preemption]actions is stop, with [classes]enabled it must have shelve'),
+     '[preemption]actions is stop; with [classes]enabled it must include '),
     ('[preemption_database]\nconnection = nowhere',
-     '[preemption_database]connection is no URL of a database'),
+     '[preemption_database]connection must be the URL of a database'),
     ('[preemption_database]\nconnection = oracles://me:hush@host/x',
      '[preemption_database]connection begins with oracles://'),
     (('[reservation]\nlease_service = x\n[filter_scheduler]\n'
@@ -104,7 +104,7 @@ OF_API = (
     ('[preemption_api]\naudit_map_file = /nowhere/x',
      '[preemption_api]audit_map_file /nowhere/x cannot be used: '),
     ('[preemption_database]\nconnection = nowhere',
-     '[preemption_database]connection is no URL of a database'),
+     '[preemption_database]connection must be the URL of a database'),
 )
 
 

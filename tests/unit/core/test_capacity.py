@@ -141,7 +141,7 @@ class TestRefusals(unittest.TestCase):
     def test_no_inventory(self) -> None:
         self.refused(
             RefusalCode.NO_INVENTORY,
-            "VGPU: 1 asked for, the host has no inventory of it",
+            "VGPU: 1 requested, the host has no inventory of it",
             lacks({"VGPU": 1}, support.host("h", {"VCPU": 8}, {})),
         )
 
@@ -150,7 +150,7 @@ class TestRefusals(unittest.TestCase):
         self.assertEqual({}, lack(4, inventory))
         self.refused(
             RefusalCode.BELOW_MIN_UNIT,
-            "VCPU: 3 asked for, min_unit is 4",
+            "VCPU: 3 requested, min_unit is 4",
             lack(3, inventory),
         )
 
@@ -159,7 +159,7 @@ class TestRefusals(unittest.TestCase):
         self.assertEqual({}, lack(4, inventory))
         self.refused(
             RefusalCode.ABOVE_MAX_UNIT,
-            "VCPU: 5 asked for, max_unit is 4",
+            "VCPU: 5 requested, max_unit is 4",
             lack(5, inventory),
         )
 
@@ -168,21 +168,21 @@ class TestRefusals(unittest.TestCase):
         self.assertEqual({}, lack(4, inventory))
         self.refused(
             RefusalCode.STEP_SIZE,
-            "VCPU: 3 asked for, not a multiple of step_size 2",
+            "VCPU: 3 requested, not a multiple of step_size 2",
             lack(3, inventory),
         )
 
     def test_no_space(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
-            "VCPU: 5 asked for, 2 of 8 free and 2 held by preemptible servers",
+            "VCPU: 5 requested, 2 of 8 free and 2 held by preemptible servers",
             lack(5, Inventory(8), used=6, held=2),
         )
 
     def test_no_space_on_an_empty_host(self) -> None:
         self.refused(
             RefusalCode.NO_ROOM,
-            "VCPU: 9 asked for, 8 of 8 free and 0 held by preemptible servers",
+            "VCPU: 9 requested, 8 of 8 free and 0 held by preemptible servers",
             lack(9, Inventory(8)),
         )
 

@@ -120,5 +120,5 @@ class TestTree(unittest.TestCase):
         )
         assert isinstance(found, Refusal)
         self.assertEqual(
-            "FPGA: 1 asked for, the host has no inventory of it", found.text
+            "FPGA: 1 requested, the host has no inventory of it", found.text
         )

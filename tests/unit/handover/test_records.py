@@ -38,7 +38,7 @@ class TestCosts(unittest.TestCase):
         self.assertEqual((21_000_000, [7_000_000] * 3), plain[:2])
         self.assertEqual(plain[:2], promised[:2])
         self.assertIn('there costs 21 s, the least', promised[2])
-        self.assertIn('harms promises', promised[2])
+        self.assertIn('harm to promises', promised[2])
         self.assertNotIn('promises', plain[2])
 
     def test_huge_costs_fit_into_the_column(self):
@@ -47,7 +47,7 @@ class TestCosts(unittest.TestCase):
                 total, each, why = self.told(cost_us, promised)
                 self.assertTrue(0 < total <= 2**63 - 1)
                 self.assertTrue(all(0 < one <= total for one in each))
-                self.assertIn('ending 3 preemptible server(s)', why)
+                self.assertIn('evicting 3 preemptible server(s)', why)
 
     def test_the_sum_of_many_costs(self):
         cloud = test_classes.World()

@@ -51,21 +51,21 @@ class TestFigures(testtools.TestCase):
                 ('flops: true', 'flops: True is not a number'),
                 ('flops: [1]', 'flops: [1] is not a number'),
                 ('flops:', 'flops: None is not a number'),
-                ('flops: 0', 'flops: 0 is not above 0'),
-                ('watts: -1.5', 'watts: -1.5 is not above 0'),
-                ('idle_watts: -1', 'idle_watts: -1 is below 0'),
+                ('flops: 0', 'flops: 0 must be above 0'),
+                ('watts: -1.5', 'watts: -1.5 must be above 0'),
+                ('idle_watts: -1', 'idle_watts: -1 must be 0 or more'),
                 ('watts: 1e7',
-                 'watts: 10000000.0 is more than a host draws, 50000')):
+                 'watts: 10000000.0 must be at most 50000')):
             self.assert_wrong(f'host a: {expected}', f'a:\n  {text}')
         self.assert_wrong(
-            'host a: idle_watts: 90 is more than watts, 80, which is at full '
-            'load', 'a: {watts: 80, idle_watts: 90}')
+            'host a: idle_watts: 90 must be at most watts, 80',
+            'a: {watts: 80, idle_watts: 90}')
         self.assert_wrong('host a: flops: ' + '9' * 400 + ' is not a number',
                           'a: {flops: ' + '9' * 400 + '}')
 
     def test_all_that_is_wrong_at_once(self):
         self.assert_wrong(
-            'host a: watts: 0 is not above 0; '
+            'host a: watts: 0 must be above 0; '
             "host b: flops: 'many' is not a number",
             'b: {flops: many}\na: {watts: 0}')
 

@@ -36,8 +36,8 @@ class TestRefuseOnFailure(unittest.TestCase):
                 self.fail(error)()
             self.assertEqual(
                 'No valid host was found. The request could not be '
-                'scheduled: a service that it needs did not answer as it '
-                'should; try again later.', str(caught.exception))
+                'scheduled: a service failed or did not answer; '
+                'try again later.', str(caught.exception))
 
     def test_other_exceptions_are_unchanged(self):
         for error in (exception.NoValidHost(reason='mine'), ValueError('v')):

@@ -147,7 +147,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
 
     def test_placement_that_fails_then_changes_nothing(self):
         self.find_room.side_effect = placement_api.PlacementError('503')
-        self.assertIn('no host can take the server', self.refused(
+        self.assertIn('no host can run the server', self.refused(
             exception.NoValidHost(reason=''), has_begun=True)[0])
 
     def test_no_host(self):
@@ -156,8 +156,9 @@ class TestWhatTheUserReads(RetryLoopTestCase):
                                   'available.'), has_begun=True)
         self.assertEqual(
             'No valid host was found. There are not enough hosts available. '
-            'Preemption could not help: no host can take the server, not '
-            'even without the preemptible servers that may end now.', text)
+            'Preemption could not help: no host can run the server, '
+            'even without the preemptible servers that may be evicted now.',
+            text)
         self.assertIn('passes the filters', note)
 
     def test_reasons_for_operators_only(self):
@@ -189,14 +190,14 @@ class TestWhatTheUserReads(RetryLoopTestCase):
         text, note = self.refused(
             exception.NoValidHost(reason=''), has_begun=True,
             unanswered='http://secret: 500')
-        self.assertIn('a service that it needs did not answer', text)
+        self.assertIn('a service failed or did not answer', text)
         self.assertNotIn('secret', text)
         self.assertEqual('http://secret: 500', note)
 
     def test_placement_cannot_be_reached(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
                                    unanswered='Placement cannot be reached')
-        self.assertIn('a service that it needs did not answer', text)
+        self.assertIn('a service failed or did not answer', text)
 
     def test_a_preemptible_server(self):
         with self.assertRaises(exception.NoValidHost) as caught:
@@ -204,7 +205,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
                 side_effect=exception.NoValidHost(reason='')))
         self.assertEqual(
             'No valid host was found. Preemption could not help: a '
-            'preemptible server uses free capacity only.',
+            'preemptible server can only use free capacity.',
             str(caught.exception))
 
     def test_no_preemptible_server_is_left(self):
@@ -212,7 +213,8 @@ class TestWhatTheUserReads(RetryLoopTestCase):
         for had_any, text in (
                 (False, 'No valid host was found. '),
                 (True, ('No valid host was found. Preemption could not help: '
-                        'there is no preemptible server that could end.'))):
+                        'there is no preemptible server that may be '
+                        'evicted.'))):
             self.preemption.known.servers = mock.MagicMock(
                 had_any=had_any, **{'__bool__.return_value': False})
             self.assertEqual(text, self.refused(

@@ -185,8 +185,8 @@ class TestDemand(world.WorldTestCase):
 
     def test_time_is_up(self):
         self.assertEqual(
-            'No valid host was found. There is no room. Capacity is on its '
-            'way: hosts are being powered on, which takes about 300 s; it '
+            'No valid host was found. There is no room. Hosts are being '
+            'powered on for the request, which takes about 300 s; it '
             'has waited 600 s. Try again later.',
             self.refused())
         self.assertEqual(1600, self.waiting.now_s)
@@ -211,7 +211,7 @@ class TestDemand(world.WorldTestCase):
         """The hosts are woken all the same."""
         self.places = threading.Semaphore(1)
         self.places.acquire(blocking=False)
-        self.assertIn('Capacity is on its way', self.refused())
+        self.assertIn('Hosts are being powered on', self.refused())
         self.assertEqual(1000, self.waiting.now_s)
         self.engine.wake_hosts.assert_called_once()
 
@@ -227,13 +227,13 @@ class TestDemand(world.WorldTestCase):
         self.place = place
         self.set(demand_wait_s=0)
         self.assertEqual(
-            'No valid host was found. Capacity is on its way: hosts are '
-            'being powered on, which takes about 300 s; try again then.',
+            'No valid host was found. Hosts are being powered on '
+            'for the request, which takes about 300 s; try again then.',
             self.refused())
 
     def test_does_not_wait(self):
         self.set(demand_wait_s=0)
-        self.assertIn('Capacity is on its way', self.refused())
+        self.assertIn('Hosts are being powered on', self.refused())
         self.assertEqual(1000, self.waiting.now_s)
 
     def test_no_host_is_woken_if_none_fits(self):

@@ -38,7 +38,7 @@ class TestEnergy(base.SdkTestCase):
         self.assertEqual((1e12, 2.5e9), (made.flops, made.flops_per_watt))
         host, = self.admin.energy_hosts()
         self.assertEqual(('a %1', made.answer()), (host.name, host.figures))
-        self.assertIn('1000 is more than watts', self.raised(
+        self.assertIn('1000 must be at most watts', self.raised(
             exceptions.BadRequestException, self.admin.set_energy_figures,
             host, watts=400, idle_watts=1000))
         self.admin.delete_energy_figures(host)

@@ -160,7 +160,7 @@ class TestController(unittest.TestCase):
         cloud.states['a'] = Host(power_steps.WAKING, self.now_us + MINUTE)
         cloud.needed_s = {'b': 0}
         self.assertEqual(
-            [energy_controller.Wake('b', 'a reservation of it begins')],
+            [energy_controller.Wake('b', 'a reservation of the host begins')],
             self.step(cloud)[energy_controller.Wake])
 
     def test_nothing_to_do(self):

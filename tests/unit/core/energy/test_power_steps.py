@@ -56,7 +56,7 @@ class TestEmptying(StepsTestCase):
         """Nova refuses to disable it, or its servers cannot be read."""
         for values in ({'disabled': False, 'ours': False}, {'empty': None}):
             self.moves(step('emptying', age_s=900, error='500', **values),
-                       'on', 'that it is empty: 500',
+                       'on', 'whether it is empty: 500',
                        enable=values.get('ours', True))
 
     def test_an_operator_takes_it_or_it_is_down(self):
@@ -126,11 +126,11 @@ class TestAsleep(StepsTestCase):
     def test_powered_on_by_hand(self):
         """It is not asleep, whether or not its service reports."""
         found = self.asleep(power=Power.ON)
-        self.moves(found, 'waking', 'somebody else')
+        self.moves(found, 'waking', 'powered on by others')
         # Who powered it on may work on it.
         self.moves(step('waking', age_s=900, boots=found.boots), 'failed')
         self.moves(self.asleep(power=Power.ON, ours=False), 'on',
-                   'somebody', enable=False)
+                   'an operator has powered it on', enable=False)
         self.acts(Action.WAIT, self.asleep(ours=False, empty=False))
 
 

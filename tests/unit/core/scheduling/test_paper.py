@@ -194,7 +194,7 @@ class TestRules(unittest.TestCase):
         found.add("h", HOST, {"VCPU": 7, "MEMORY_MB": 14000},
                   {"p": (0, SIZES["S"])})
         self.assertIsNone(found.placed(SIZES["L"]))
-        self.assertIn("4 asked for, 0 of 8 free and 1 held",
+        self.assertIn("4 requested, 0 of 8 free and 1 held",
                       found.refusals({"VCPU": 4})["h"])
         self.assertIn("p", found.hosts["uuid of h"].servers)
 

@@ -51,8 +51,8 @@ class TestOrder(unittest.TestCase):
         found.add('a', {}, {}, {'x': (1, {'DISK_GB': 1})})
         found.add('b', {'VCPU': 1}, {}, spots(('y', 1, 1)))
         self.assertEqual(
-            {'a': 'VCPU: 2 asked for, the host has no inventory of it',
-             'b': 'VCPU: 2 asked for, 0 of 1 free and 1 held by preemptible '
+            {'a': 'VCPU: 2 requested, the host has no inventory of it',
+             'b': 'VCPU: 2 requested, 0 of 1 free and 1 held by preemptible '
                   'servers'}, found.refusals({'VCPU': 2}))
 
     def test_surplus_counts_requested_classes_only(self):
