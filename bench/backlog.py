@@ -40,7 +40,7 @@ from nova_preempt.cloud import nova_as_user
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_store
@@ -200,8 +200,8 @@ def main() -> int:
             'preemption_database')
         conf.set_override('order', args.order, 'backlog')
         with mock.patch.object(
-                pass_values, 'Options', functools.partial(
-                    pass_values.Options, args.starts, args.starts)):
+                dispatch_values, 'Options', functools.partial(
+                    dispatch_values.Options, args.starts, args.starts)):
             return run(Bench(conf, args.hosts, args.flavors), args)
 
 

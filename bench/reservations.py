@@ -39,7 +39,7 @@ from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 
 SEED = 2013
 # Targets: of a preview, and of processor time after a change elsewhere.
@@ -175,14 +175,15 @@ def run(options: argparse.Namespace, url: str) -> bool:
     conf.set_override('connection', url, 'preemption_database')
     for name in ('enabled', 'reservable_default'):
         conf.set_override(name, True, 'reservation')
-    for limit in reservation_schedule.LIMITS:
+    for limit in reservation_scheduler.LIMITS:
         conf.set_override(limit, -1, 'reservation')
     database = db.Database(conf)
     schema.sync(database)
     rng = random.Random(options.seed)
     inventory = Inventory(rng, options.hosts)
     fill(database, rng, list(inventory.hosts), options.reservations)
-    it = reservation_schedule.Schedule(conf, database, inventory, lambda: NOW)
+    it = reservation_scheduler.ReservationScheduler(conf, database, inventory,
+                                                    lambda: NOW)
     busy = it.reservations.calendar().busy
     other = Other(database, options.reservations)
     gc.collect()
@@ -206,10 +207,10 @@ def run(options: argparse.Namespace, url: str) -> bool:
         quantity = asked.get('quantity', 1)
         if isinstance(quantity, float):
             quantity = max(1, int(quantity * options.hosts))
-        request = reservation_schedule.Request(**{**asked,
-                                                  'quantity': quantity})
+        request = reservation_scheduler.Request(**{**asked,
+                                                   'quantity': quantity})
 
-        def call(request: reservation_schedule.Request = request) -> Any:
+        def call(request: reservation_scheduler.Request = request) -> Any:
             return it.preview(None, 'p0', request)
 
         found = call()

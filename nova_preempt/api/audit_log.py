@@ -27,7 +27,7 @@ def log(call, operation, answer=None, refusal=None):
     json.dumps escapes line breaks and all that is not ASCII, so that values
     cannot forge log lines.
 
-    :param call: a router.Call
+    :param call: a router.ApiCall
     :param operation: an operation.Operation
     :param answer: its response as JSON, None without one
     :param refusal: the exception, None for a success

@@ -22,7 +22,7 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import efficiency_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 
 HEALTHCHECK = '/healthcheck'
 
@@ -34,11 +34,12 @@ def make_services(conf):
     database = db.Database(conf)
     engine = rpc.EngineClient(transport, timeout_s)
     known_classes = eviction_policy.load_classes(conf)
-    return router.Services(
+    return router.HandlerServices(
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerPreviewClient(transport, timeout_s),
         engine=engine,
-        schedule=reservation_schedule.Schedule(conf, database, engine),
+        schedule=reservation_scheduler.ReservationScheduler(conf, database,
+                                                            engine),
         figures=efficiency_cache.EfficiencyCache(
             conf.energy, lambda: database), classes=known_classes,
         submissions=request_intake.RequestIntake(
@@ -53,7 +54,7 @@ def make_app(conf, services=None):
 
     :param conf: a ConfigOpts that was called, with the options of Nova and
         nova_preempt
-    :param services: router.Services; None to create them
+    :param services: router.HandlerServices; None to create them
     """
     services = services or make_services(conf)
     app = _PathSwitch(

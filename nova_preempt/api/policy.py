@@ -172,8 +172,7 @@ _DOCUMENTED = [
           'GET', _REQUEST),
     _rule(BACKLOG_ALL_PROJECTS, ADMIN,
           'See, count, change and cancel requests of all projects; list by '
-          'project.',
-          'GET', '/v1/requests'),
+          'project.', 'GET', '/v1/requests'),
     _rule(BACKLOG_DETAILS, ADMIN,
           'See how many hosts are short of what a request waits for, and the '
           'smallest shortfall.', 'GET', _REQUEST),

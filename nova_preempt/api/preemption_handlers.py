@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers of preemptions, explanations, simulations and statistics.
 
-A handler takes a router.Call and returns the JSON of the response, None for an
-empty response, or raises an error of webob.exc.
+A handler takes a router.ApiCall and returns the JSON of the response, None for
+an empty response, or raises an error of webob.exc.
 """
 
 import contextlib

@@ -13,7 +13,7 @@ from nova_preempt.api import reservable_host_handlers
 from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import reservation_views as views
 from nova_preempt.core.reservation import host_query
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 
 # The most characters of an unknown name that are shown.
 _MAX_SHOWN = 100
@@ -106,7 +106,7 @@ def _requested(call):
     wanted = call.body['reservation']
     properties = wanted.get('host_properties')
     _check_properties(call, properties)
-    return reservation_schedule.Request(
+    return reservation_scheduler.Request(
         host_properties=properties, quantity=wanted.get('quantity', 1),
         duration_s=wanted.get('duration'),
         start_time=_time(wanted, 'start_time'),

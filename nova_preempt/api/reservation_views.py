@@ -40,7 +40,7 @@ def host_id(project_id, name):
 
 
 def preview(found, project_id, everything=True):
-    """Return a reservation_schedule.Preview, or None, as JSON."""
+    """Return a reservation_scheduler.Preview, or None, as JSON."""
     return {
         'possible': found is not None,
         'start_at': found and views.time(found.start_at),

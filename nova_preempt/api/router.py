@@ -18,7 +18,7 @@ from nova_preempt.api import request_validation
 
 
 @dataclasses.dataclass(frozen=True)
-class Services:
+class HandlerServices:
     """The configuration and services that handlers use."""
 
     conf: Any
@@ -34,13 +34,13 @@ class Services:
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class ApiCall:
     """A validated request.
 
     :ivar rule: the policy rule of its operation
     """
 
-    services: Services
+    services: HandlerServices
     request: webob.Request
     path: dict
     query: dict
@@ -123,7 +123,7 @@ class Router:
         if found is None:
             raise webob.exc.HTTPNotFound('The path is unknown.')
         operation = self._operation(request, self._methods(request, found[0]))
-        call = Call(
+        call = ApiCall(
             self._services, request, found[1],
             request_validation.query(operation.query, request.query_string),
             _body(operation, request), operation.rule)

@@ -90,7 +90,7 @@ class BacklogLoop:
     def preview(self, now):
         """Return what run() would start now, without starting it.
 
-        :returns: ([core.Launch], the core pass_values.Cloud, [core Request]
+        :returns: ([core.Launch], the dispatch_values.Cloud, [core Request]
             that wait)
         """
         followed = self._follow(self._tracker.open(), (), {}, now)
@@ -108,7 +108,8 @@ class BacklogLoop:
     def _step(self, followed, waiting, cloud, turns, now):
         """Run a pass over waiting requests.
 
-        :param cloud: a core pass_values.Cloud, None while capacity is unknown
+        :param cloud: a core dispatch_values.Cloud, None while capacity is
+            unknown
         """
         ranked = waiting
         if cloud is not None:

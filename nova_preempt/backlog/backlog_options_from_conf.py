@@ -3,7 +3,7 @@
 
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.batch import batch_model
 
@@ -27,7 +27,7 @@ def boot_options(options):
 def controller_options(options):
     """Return a core.backlog.backlog_controller.Options, likewise."""
     return backlog_controller.Options(
-        pass_values.Options(hold_after_s=options.hold_after_s),
+        dispatch_values.Options(hold_after_s=options.hold_after_s),
         boot_options(options), options.pass_interval_s)
 
 

@@ -8,8 +8,8 @@ from nova_preempt import exceptions
 from nova_preempt import plugins
 from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.backlog import capacity_reader
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import wait_estimate
 from nova_preempt.db import backlog_store
 from nova_preempt.db import boot_host_choices
@@ -50,7 +50,7 @@ class CloudObserver:
         self._monotonic = monotonic
 
     def read(self, now, waiting=()):
-        """Return a core.backlog.pass_values.Cloud.
+        """Return a core.backlog.dispatch_values.Cloud.
 
         :param waiting: core Requests
         :raises NovaError, PlacementError: capacity cannot be read
@@ -61,7 +61,7 @@ class CloudObserver:
         groups = capacity_reader.known_groups(
             waiting, rooms, self._resident) if self._batch else {}
         rooms = host_capacity.with_members(rooms, groups.values())
-        return pass_values.Cloud(
+        return dispatch_values.Cloud(
             rooms, groups, places, self._rooms.departures(),
             self._batch and self._batch.planner(groups),
             self._pace(now), boot_host_choices.hosts_of_boots(self._db),

@@ -24,7 +24,7 @@ from nova_preempt.cloud import nova_as_user
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import ladder_choice
 from nova_preempt.core.backlog import redaction
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog import trust_lifetime
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_submissions
@@ -105,13 +105,13 @@ class RequestIntake:
         """
         request_parser.require_open(request)
         with request_parser.naming_fields():
-            request_rules.check_constraints({**{field.name: getattr(request,
+            request_checks.check_constraints({**{field.name: getattr(request,
                 field.name) for field in dataclasses.fields(request)},
                 **values}, self._now(), self._classes_for(any_class), values)
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
-            request_rules.check_change(request, values)
+            request_checks.check_change(request, values)
             of = backlog_model.OPEN
             if values.keys() & {'count', 'least_count'}:
                 values = request_parser.counts(request, values,
@@ -186,8 +186,8 @@ class RequestIntake:
         used['max_created_per_day'] = backlog_store.count(
             self._db, project_id, backlog_model.STATES, day) - own + (
                 backlog_submissions.count(self._db, project_id))
-        why = request_rules.check_limits({name: (number, self._options[name])
-                                          for name, number in used.items()})
+        why = request_checks.check_limits({name: (number, self._options[name])
+                                           for name, number in used.items()})
         if why:
             raise exceptions.RequestLimit(why)
 
@@ -196,15 +196,15 @@ class RequestIntake:
         now = self._now()
         server = wanted.body['server']
         with request_parser.naming_fields():
-            request_rules.check_constraints(wanted.wishes, now, classes)
+            request_checks.check_constraints(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
             alternatives = nova_as_user.as_hinted(
                 self._preemption, wanted.body, alternatives)
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
-            request_rules.check_server(server, counts.most)
-            request_rules.check_reservations(wanted.body)
+            request_checks.check_server(server, counts.most)
+            request_checks.check_reservations(wanted.body)
             self._look_up_others(token, server)
         return backlog_model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
@@ -227,7 +227,7 @@ class RequestIntake:
             return self._sealing.seal(uuid, secrets)
         except secret_encryption.NoKey:
             with request_parser.naming_fields():
-                raise request_rules.InvalidRequest(
+                raise request_checks.InvalidRequest(
                     f'body.server.{next(iter(secrets))}',
                     'it cannot be stored, as the operator has not set '
                     '[backlog]secret_key_file to encrypt it') from None
@@ -246,16 +246,16 @@ class RequestIntake:
                      if any_class or name in table.open)
 
     def _class_of(self, name, alternatives):
-        return request_rules.class_of(name, alternatives, (
+        return request_checks.class_of(name, alternatives, (
             self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
         """Return (Alternatives, ServerCounts) of chosen flavors."""
-        counts = request_rules.counts(wanted.count, wanted.least_count, server,
-                                      self._options.max_count)
-        flavors = request_rules.flavors(wanted.flavors, server)
+        counts = request_checks.counts(wanted.count, wanted.least_count,
+                                       server, self._options.max_count)
+        flavors = request_checks.flavors(wanted.flavors, server)
         self._check_body(wanted, flavors[0])
-        from_volume = request_rules.starts_from_volume(server)
+        from_volume = request_checks.starts_from_volume(server)
         with self._reading_as('flavors'):
             return tuple(self._reading.flavor(token, flavor_id, from_volume)
                          for flavor_id in flavors), counts
@@ -263,41 +263,41 @@ class RequestIntake:
     def _rungs(self, token, wanted, server):
         """Return the same of a ladder, by the priorities of the request."""
         if not self._options.ladders:
-            raise request_rules.InvalidRequest(
+            raise request_checks.InvalidRequest(
                 'ladder', 'ladders are disabled: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
-        request_rules.check_ladder(wanted.ladder, priorities, {
+        request_checks.check_ladder(wanted.ladder, priorities, {
             'flavors': wanted.flavors, 'count': wanted.count,
             'least_count': wanted.least_count}, server)
-        request_rules.check_group(wanted.ladder, wanted.body)
+        request_checks.check_group(wanted.ladder, wanted.body)
         with self._reading_as('ladder'):
             found = ladder_choice.rungs(self._reading.ladder(
                 token, wanted.ladder,
-                request_rules.starts_from_volume(server)), priorities)
+                request_checks.starts_from_volume(server)), priorities)
         if not found:
-            raise request_rules.InvalidRequest(
+            raise request_checks.InvalidRequest(
                 'ladder', f'{wanted.ladder!r} has no flavor for the '
                 'reputation in priorities')
         self._check_body(wanted, found[0].flavor_id)
         copies = ladder_choice.copies(priorities)
-        return found, request_rules.ServerCounts(copies, copies)
+        return found, request_checks.ServerCounts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):
         """Check the body by Nova's own schema."""
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
-            raise request_rules.InvalidRequest('compute_version', wrong)
+            raise request_checks.InvalidRequest('compute_version', wrong)
         body = request_parser.without_flavor_and_counts(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
-            raise request_rules.InvalidRequest('body.server.tags',
+            raise request_checks.InvalidRequest('body.server.tags',
                 f'{len(tags)} tags are more than {boot_schema.MAX_TAGS}')
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
-            raise request_rules.InvalidRequest(f'body{exc.path}',
+            raise request_checks.InvalidRequest(f'body{exc.path}',
                 exc.text) from None
 
     def _look_up_others(self, token, server):
@@ -315,7 +315,7 @@ class RequestIntake:
         try:
             yield
         except (nova_as_user.NotFound, nova_as_user.Refused) as exc:
-            raise request_rules.InvalidRequest(field, str(exc)) from None
+            raise request_checks.InvalidRequest(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova did not answer for a new request: %.300s', exc)
             raise exceptions.NoAnswer('Nova does not answer.') from None

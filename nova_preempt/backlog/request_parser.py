@@ -8,7 +8,7 @@ import dataclasses
 
 from nova_preempt import exceptions
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 
 # Members of Nova's body that differ in each boot, and are set by Launcher.
 _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
@@ -66,8 +66,8 @@ def counts(request, values, max_count):
     # NOTE: all-or-nothing stays all-or-nothing with another count.
     least = values.get('least_count', count if (
         request.least_count == request.count) else request.least_count)
-    found = request_rules.counts(count, least, {}, max_count)
-    request_rules.check_server(request.body['server'], found.most)
+    found = request_checks.counts(count, least, {}, max_count)
+    request_checks.check_server(request.body['server'], found.most)
     return {**values, 'count': found.most, 'least_count': found.least}
 
 
@@ -81,7 +81,7 @@ def naming_fields():
     """Name fields in errors as the schema's errors do."""
     try:
         yield
-    except request_rules.InvalidRequest as exc:
+    except request_checks.InvalidRequest as exc:
         field = f'request.{exc.field}'
         raise exceptions.InvalidRequest(
             f'Invalid field {field!r}: {exc.text}.', field) from None

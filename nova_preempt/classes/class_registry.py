@@ -14,8 +14,8 @@ from nova_preempt.classes import unshelve_choice
 from nova_preempt.classes import uptime_recorder
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog import request_history
-from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.classes import class_table
 from nova_preempt.db import backlog_history
 from nova_preempt.db import server_uptimes
@@ -125,4 +125,4 @@ class RequestUptimeReader:
 def _kind(request):
     """Return the kind of db.server_uptimes.ServerUptime of a first flavor."""
     return (request.alternatives[0].name,
-            request_rules.starts_from_volume(request.body.get('server', {})))
+            request_checks.starts_from_volume(request.body.get('server', {})))

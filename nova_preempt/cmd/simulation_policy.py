@@ -22,7 +22,7 @@ from nova_preempt.core.batch import solver_choice
 from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import energy_options
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.scheduler import request_deadline
 from nova_preempt.simulator import simulated_classes
 from nova_preempt.simulator import simulation_settings
@@ -149,7 +149,7 @@ def _reservations(ours, preempting):
     return simulation_settings.ReservationOptions(
         eviction_policy.get_guard(preempting, ours.guard_s),
         preempting.maximum_notice_s, ours.evacuation_lead_s, ours.end_action,
-        reservation_schedule.load_ranking(ours.ranking),
+        reservation_scheduler.load_ranking(ours.ranking),
         ours.reservable_default,
         {name: ours[name] for name in reservation_limits.LIMITS})
 

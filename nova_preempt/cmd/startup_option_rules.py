@@ -20,7 +20,7 @@ from nova_preempt.power import energy_options
 from nova_preempt.power import power_errors
 from nova_preempt.power import power_readings
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.scheduler import multi_create_decision
 from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_deadline
@@ -67,5 +67,5 @@ SCHEDULER = (
     lambda conf: multi_create_decision.load(conf.preemption, None))
 ENGINE = (
     *_SHARED, nova_api.check, secret_encryption.check,
-    lambda conf: reservation_schedule.load_ranking(conf.reservation.ranking),
+    lambda conf: reservation_scheduler.load_ranking(conf.reservation.ranking),
     _order, lambda conf: batch_planners.load(conf.backlog), _power)

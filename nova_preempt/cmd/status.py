@@ -42,7 +42,7 @@ from nova_preempt.handover import eviction_policy
 from nova_preempt.power import efficiency_cache
 from nova_preempt.power import power_errors
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.scheduler import request_deadline
 
 CONF = nova.conf.CONF
@@ -292,10 +292,10 @@ def _result_of_reservations(conf, reservable_hosts):
     text = (f'Users who pass the policy {rule} '
             f'({policy.check_string(conf, rule)}) may reserve {hosts}: '
             + ', '.join(f'{name} {options[name]}'
-                        for name in reservation_schedule.LIMITS)
+                        for name in reservation_scheduler.LIMITS)
             + '. A reservation evicts preemptible servers of other projects '
             'and migrates their normal servers.')
-    unlimited = [name for name in reservation_schedule.LIMITS
+    unlimited = [name for name in reservation_scheduler.LIMITS
                  if options[name] < 0]
     if options.reservable_default:
         return _warning(f'{text} [reservation]reservable_default is true.')

@@ -23,7 +23,7 @@ from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.reservation import server_migrator
 
 # Of the payload; see nova_preempt.handover.preemption_notifications.VERSION.
@@ -89,7 +89,7 @@ class ReservationEngineTasks:
             lambda: options.enabled)
         repairs = host_replacer.HostReplacer(
             self.reservations, hosts, tell, options,
-            reservation_schedule.load_ranking(options.ranking), clock, sight)
+            reservation_scheduler.load_ranking(options.ranking), clock, sight)
         self.reconciler = reconciler.Reconciler(
             self.reservations, hosts, drain_executor.DrainExecutor(
                 reservation_observer.ReservationObserver(

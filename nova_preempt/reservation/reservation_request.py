@@ -18,7 +18,7 @@ _LAST = datetime.datetime.fromisoformat('9000-01-01')
 
 
 @dataclasses.dataclass(frozen=True)
-class Request:
+class ReservationRequest:
     """A request of the API; see there for its defaults.
 
     :ivar host_properties: a query, see core.reservation.host_query
@@ -49,7 +49,7 @@ class ValidRequest:
 
 
 def validate(request, options, now_s):
-    """Return the ValidRequest of a Request.
+    """Return the ValidRequest of a ReservationRequest.
 
     :param options: [reservation] of the configuration
     :raises InvalidReservation: a value is invalid

@@ -36,10 +36,10 @@ from nova_preempt.db import connection
 from nova_preempt.handover import handover
 from nova_preempt.handover import service_context
 from nova_preempt.reservation import lease_cache
-from nova_preempt.scheduler import batch_claim
 from nova_preempt.scheduler import engine_chosen_hosts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import host_states as states
+from nova_preempt.scheduler import multi_create_claim
 from nova_preempt.scheduler import multi_create_decision
 from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_context
@@ -196,13 +196,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             chosen=self._batch_claim(asked)), select)
 
     def _batch_claim(self, asked):
-        """Return the BatchClaim of hosts chosen together, or None."""
+        """Return the MultiCreateClaim of hosts chosen together, or None."""
         hosts = engine_chosen_hosts.find(self.preemption.process.db, asked,
                                          self.clock().replace(tzinfo=None))
         choose = self.multi_create if hosts is None else lambda *_: hosts
         if choose is None or (hosts is None and len(asked.server_uuids) == 1):
             return None
-        return batch_claim.BatchClaim(
+        return multi_create_claim.MultiCreateClaim(
             self.preemption.clients.placement, asked.server_uuids, choose,
             sorted(hosts or ()))
 

@@ -2,7 +2,7 @@
 """Decides on the hosts of all servers of a request at once.
 
 It is made where Nova sorts hosts for the first of them, and carried out as
-what the engine has chosen (batch_claim.py).
+what the engine has chosen (multi_create_claim.py).
 """
 
 import functools
@@ -18,7 +18,7 @@ OFF = 'off'
 
 
 def load(options, get_weighed):
-    """Return the chooser of hosts for a BatchClaim, None if Nova chooses.
+    """Return the host chooser of a MultiCreateClaim, None if Nova chooses.
 
     :param options: [preemption] of the configuration
     :param get_weighed: given host states and a RequestSpec, Nova's weighed
@@ -41,7 +41,7 @@ def load(options, get_weighed):
 
 def _choose(placer, get_weighed, count, wanted, summaries, host_states,
             spec_obj):
-    """Return {node: number of servers}; parameters as in BatchClaim."""
+    """Return {node: number of servers}; parameters as in MultiCreateClaim."""
     found = [state for state in host_states if state.uuid in summaries
              and not states.mark_of(state).victims]
     ranks = (_ranked(get_weighed(found, spec_obj))

@@ -17,7 +17,7 @@ from nova_preempt.handover import eviction_policy
 
 if typing.TYPE_CHECKING:
     from nova_preempt import headroom
-    from nova_preempt.scheduler import batch_claim
+    from nova_preempt.scheduler import multi_create_claim
     from nova_preempt.scheduler import request_deadline
 
 
@@ -46,7 +46,7 @@ class RequestContext:
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
-    chosen: batch_claim.BatchClaim | None = None
+    chosen: multi_create_claim.MultiCreateClaim | None = None
     get_operation: Callable[[], str] = lambda: 'create'
 
     @property

@@ -25,7 +25,7 @@ import oslo_messaging as messaging
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import request_specs
-from nova_preempt.core import client_allowance
+from nova_preempt.core import rate_limiter
 from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import decision_records
@@ -41,7 +41,7 @@ CONF = nova.conf.CONF
 # Fifty flavors take 2.5 s on 40 hosts, and more on more hosts. Half a minute
 # is enough for people and dashboards; a client that polls in a loop gets a
 # tenth of the scheduler's time.
-_TERMS = client_allowance.RateLimit(at_once_s=30, share=0.1, most_running=2)
+_TERMS = rate_limiter.RateLimit(at_once_s=30, share=0.1, most_running=2)
 
 # The longest query. The API waits for 30 s by default.
 _LONGEST_S = 20
@@ -57,7 +57,7 @@ class QueryTimeLimits:
 
     def __init__(self, clock=time.monotonic):
         self._clock = clock
-        self._allowance = client_allowance.RateLimiter(_TERMS)
+        self._allowance = rate_limiter.RateLimiter(_TERMS)
         self._lock = threading.Lock()
 
     @contextlib.contextmanager

@@ -15,8 +15,8 @@ from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import reservation_rules
@@ -143,9 +143,9 @@ class SimulatedBacklog:
                     found[uuid] = _seen(server, boot)
         return found
 
-    def _cloud(self) -> pass_values.Cloud:
+    def _cloud(self) -> dispatch_values.Cloud:
         places = self._places()
-        return pass_values.Cloud(
+        return dispatch_values.Cloud(
             list(self._rooms(places)), places=places,
             departures=self._departures, planner=self._backlog.planner)
 

@@ -23,7 +23,7 @@ import nova_preempt.conf
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_engine_tasks
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration import machines
@@ -295,7 +295,7 @@ class Api(_Process):
         self.intake = request_intake.RequestIntake(
             CONF, database(), keystone_trusts.Trusts(CONF),
             nova_as_user.ResourceLookup(CONF))
-        self.schedule = reservation_schedule.Schedule(
+        self.schedule = reservation_scheduler.ReservationScheduler(
             CONF, database(), rpc.EngineClient(rpc.get_transport(CONF)))
 
     def run(self):

@@ -5,7 +5,7 @@ import datetime
 
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import pauses
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from tests.exploration import operations
 
 
@@ -15,7 +15,7 @@ def _ask_api(world, function):
 
 @operations.kind
 def reserve(world, watcher, rng):
-    request = reservation_schedule.Request(
+    request = reservation_scheduler.Request(
         quantity=rng.choice((1, 1, 2)), duration_s=rng.choice((60, 120)),
         start_time=world.loop.utcnow() + datetime.timedelta(
             seconds=rng.choice((5, 60, 90))) if rng.random() < 0.7 else None,

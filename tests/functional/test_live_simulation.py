@@ -14,7 +14,7 @@ from nova_preempt.core.notice_period import NoticeRule
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.simulator import simulation
 from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.traces import trace_model
@@ -231,11 +231,12 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
             self.boot_one(300 * number, f's{number}', size, spot)
         self.go_to(1800)
         query = ['>=', '$inventory.VCPU', 8]
-        made = reservation_schedule.Schedule(CONF, self.db, self.serve(),
-                                             self.naive)
+        made = reservation_scheduler.ReservationScheduler(CONF, self.db,
+                                                          self.serve(),
+                                                          self.naive)
         granted = made.create(
             nova_context.get_admin_context(), self.project, 'user',
-            reservation_schedule.Request(
+            reservation_scheduler.Request(
                 query, 1, self.for_s, self.naive(self.start_s - 1800),
                 end_action='delete'))
         self.reservation = granted.uuid

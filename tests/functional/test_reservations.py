@@ -17,7 +17,7 @@ from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.reservation import host_inventory
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from tests.functional import base
 
 HOUR_S = 3600
@@ -328,14 +328,15 @@ class TestWithTheFilter(ReservationTestCase):
         names = ('host1', 'host2', 'host3', 'host4')
         spots = {name: {self.boot_spot(f'{name}-{number}', name)
                         for number in range(2)} for name in names}
-        made = reservation_schedule.Schedule(CONF, self.db, self.serve(),
-                                             self.naive)
+        made = reservation_scheduler.ReservationScheduler(CONF, self.db,
+                                                          self.serve(),
+                                                          self.naive)
         reservation = made.create(
             nova_context.get_admin_context(), self.project, 'user',
-            reservation_schedule.Request(quantity=2,
-                                         start_time=self.naive(HOUR_S),
-                                         duration_s=HOUR_S,
-                                         end_action='delete'))
+            reservation_scheduler.Request(quantity=2,
+                                          start_time=self.naive(HOUR_S),
+                                          duration_s=HOUR_S,
+                                          end_action='delete'))
         mine = reservation.held
         self.assertEqual(2, len(mine))
         hint = {'reservation': reservation.uuid}

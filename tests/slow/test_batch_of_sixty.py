@@ -13,9 +13,9 @@ import nova.conf
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import shortfalls
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
@@ -48,8 +48,8 @@ class TestSixty(test_backlog.BacklogTestCase):
         self.api.put_service(service['id'], {'status': 'disabled'})
         self.flags(group='backlog', batch_mode='exact', pass_interval_s=75)
         self.useFixture(fixtures.MockPatchObject(
-            pass_values, 'Options', functools.partial(
-                pass_values.Options, most_of_project=100)))
+            dispatch_values, 'Options', functools.partial(
+                dispatch_values.Options, most_of_project=100)))
         self.engine = self.start_engine()
         self.flavors = [self.create_flavor(f'f{number}', *size)
                         for number, size in enumerate(FLAVORS)]

@@ -16,7 +16,7 @@ from nova_preempt.core import times
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import state_from_servers
 from nova_preempt.core.backlog.batch_plans import PlannedBoot
@@ -32,7 +32,7 @@ class Options:
     :param interval_s: the time from one step to the next
     """
 
-    dispatch: pass_values.Options = pass_values.Options()  # noqa: RUF009 (frozen)
+    dispatch: dispatch_values.Options = dispatch_values.Options()  # noqa: RUF009 (frozen)
     boots: boot_outcome.Options = boot_outcome.Options()  # noqa: RUF009
     interval_s: int = 10
 
@@ -125,7 +125,7 @@ class Observed:
     options: Options
     ranked: Sequence[backlog_model.Request]
     requests: Sequence[backlog_model.Request]
-    cloud: pass_values.Cloud | None
+    cloud: dispatch_values.Cloud | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class RecordWaitReason:
     """Record the reason that a request waits."""
 
     request: backlog_model.Request
-    note: pass_values.WaitNote
+    note: dispatch_values.WaitNote
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def step(
 
 def _notes(
     waiting: Collection[backlog_model.Request],
-    notes: Mapping[str, pass_values.WaitNote]) -> list[RecordWaitReason]:
+    notes: Mapping[str, dispatch_values.WaitNote]) -> list[RecordWaitReason]:
     """Return the notes that differ from the recorded ones."""
     return [
         RecordWaitReason(request, note) for request in waiting

@@ -22,15 +22,15 @@ from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.batch_plans import BatchPlans
 from nova_preempt.core.backlog.batch_plans import PlannedBoot
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.dispatch_values import Cloud
+from nova_preempt.core.backlog.dispatch_values import Options
+from nova_preempt.core.backlog.dispatch_values import PassResult
+from nova_preempt.core.backlog.dispatch_values import WaitNote
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
-from nova_preempt.core.backlog.pass_values import Cloud
-from nova_preempt.core.backlog.pass_values import Options
-from nova_preempt.core.backlog.pass_values import PassResult
-from nova_preempt.core.backlog.pass_values import WaitNote
 from nova_preempt.core.backlog.request_servers import PendingServers
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 
-# Reasons to wait, besides those of pass_values.py, shortfalls.py and
+# Reasons to wait, besides those of dispatch_values.py, shortfalls.py and
 # pause_reader.py.
 TURN = "turn"  # others are started first
 ROOM_UNKNOWN = "room_unknown"  # the capacity is unknown

@@ -37,13 +37,13 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.dispatch_values import Cloud
+from nova_preempt.core.backlog.dispatch_values import Options
 from nova_preempt.core.backlog.host_capacity import KeptHosts
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurns
-from nova_preempt.core.backlog.pass_values import Cloud
-from nova_preempt.core.backlog.pass_values import Options
 from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 
 #: The hosts in use divided by HOSTS_PER_KEPT may be held in all; these, and
@@ -260,7 +260,7 @@ class HostKeeper:
                     trial.could(request, most)):
                 self.quotas.append(request.uuid)
                 quota = cloud.quotas.get((project, request.user_id))
-                reason = request_rules.why_over_quota(request, quota or {})
+                reason = request_checks.why_over_quota(request, quota or {})
             hosts = () if reason else trial.hold(request, most)
             if hosts:
                 of_project[project] += 1

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from nova_preempt.core import credential_masking
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.reservation import reservation_model
 
@@ -65,7 +65,7 @@ def for_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     server = body["server"]
     found = {name: server[name] for name in _PLACED if name in server}
-    if request_rules.starts_from_volume(server):
+    if request_checks.starts_from_volume(server):
         found["block_device_mapping_v2"] = list(_BOOT_VOLUME)
     hints = {}
     for name in reservation_rules.HINTS:

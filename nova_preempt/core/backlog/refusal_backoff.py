@@ -10,7 +10,7 @@ import zlib
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.pass_values import Cloud
+from nova_preempt.core.backlog.dispatch_values import Cloud
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 
 RETRY = "retry"  # Nova has refused; it is tried again later

@@ -117,7 +117,7 @@ class Resource(resource.Resource):
         super()._translate_response(response, *args, **values)
 
 
-class Single(Resource):
+class SingletonResource(Resource):
     """A resource without an id."""
 
     requires_id = False

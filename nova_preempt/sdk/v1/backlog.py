@@ -82,7 +82,7 @@ class BacklogRequest(_base.Resource):
             microversion=self._get_microversion(session)))
 
 
-class BacklogStatistics(_base.Single):
+class BacklogStatistics(_base.SingletonResource):
     """Numbers of requests, and statistics of their waits."""
 
     resource_key = 'requests_statistics'
@@ -99,7 +99,7 @@ class BacklogStatistics(_base.Single):
     classes = resource.Body('classes', type=list)
 
 
-class BacklogReport(_base.Single):
+class BacklogReport(_base.SingletonResource):
     """Run times of requests over time, by class."""
 
     resource_key = 'requests_report'
@@ -115,7 +115,7 @@ class BacklogReport(_base.Single):
     classes = resource.Body('classes', type=list)
 
 
-class BacklogPlan(_base.Single):
+class BacklogPlan(_base.SingletonResource):
     """The plan of the next pass over waiting requests."""
 
     resource_key = 'backlog_plan'

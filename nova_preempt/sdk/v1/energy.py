@@ -10,7 +10,7 @@ from openstack import resource
 from nova_preempt.sdk.v1 import _base
 
 
-class _Totals(_base.Single):
+class _Totals(_base.SingletonResource):
     """Power draw and energy saved in a period."""
 
     _max_microversion = '1.1'

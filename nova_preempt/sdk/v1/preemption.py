@@ -97,7 +97,7 @@ class PlacementChance(_base.Resource):
     normal = resource.Body('normal')
 
 
-class Statistics(_base.Single):
+class Statistics(_base.SingletonResource):
     """Numbers of preemptions by flavor."""
 
     resource_key = 'statistics'

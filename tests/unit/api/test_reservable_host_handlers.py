@@ -5,7 +5,7 @@ from unittest import mock
 
 from nova_preempt.api import reservation_schemas
 from nova_preempt.db import reservable_hosts
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from tests.unit.api import base
 
 ADMIN = 'admin:z'
@@ -163,8 +163,9 @@ class TestLimits(ReservableTestCase):
             self.get(self.path)['reservation_limits'])
 
     def test_there_are_no_others(self):
-        self.assertEqual(set(reservation_schedule.LIMITS), self.default.keys())
-        self.assertEqual(set(reservation_schedule.LIMITS),
+        self.assertEqual(set(reservation_scheduler.LIMITS),
+                         self.default.keys())
+        self.assertEqual(set(reservation_scheduler.LIMITS),
                          set(reservation_schemas.LIMITS))
 
     def test_own_limits(self):

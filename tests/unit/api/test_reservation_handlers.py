@@ -9,7 +9,7 @@ from oslo_utils import timeutils
 from nova_preempt.api import reservation_views
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 
@@ -154,7 +154,8 @@ class TestCreate(ReservationTestCase):
             for token in ('u:p', ADMIN)])
 
     def schedule(self):
-        return reservation_schedule.Schedule(self.conf, self.db, None)
+        return reservation_scheduler.ReservationScheduler(self.conf, self.db,
+                                                          None)
 
     def test_now_needs_vacant_hosts(self):
         self.inventory.hosts['host0']['vacant'] = False
@@ -235,7 +236,7 @@ class TestRefusals(ReservationTestCase):
                               answer['error']['message'])
 
     def test_the_last_of_all_times(self):
-        for name in reservation_schedule.LIMITS:
+        for name in reservation_scheduler.LIMITS:
             self.conf.set_override(name, -1, 'reservation')
         for time in ('9999-12-31T23:59:59', '8999-12-31T23:59:59',
                      '9999-12-31T23:59:59-12:00'):

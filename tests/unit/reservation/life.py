@@ -27,7 +27,7 @@ from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import reservation_observer
 from nova_preempt.reservation import reservation_purge
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from nova_preempt.reservation import server_migrator
 from tests import tables
 from tests.unit.db import test_decisions
@@ -357,7 +357,7 @@ class ChoresTestCase(LifeTestCase):
             self.clock)
         repairs = host_replacer.HostReplacer(
             self.reservations, hosts, self.events, self.options,
-            reservation_schedule.load_ranking(self.options.ranking),
+            reservation_scheduler.load_ranking(self.options.ranking),
             self.clock, lambda: self.blind)
         self.reader = reservation_observer.ReservationObserver(
             cloud.process(), cloud.known(), self.options, hosts, moves,

@@ -5,8 +5,8 @@ import datetime
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.observed_server import ObservedServer
 
@@ -42,7 +42,7 @@ def decide(ranked, rooms, now, options, pending=(), unseen=(),
            turns=None, **cloud):
     """Make a pass over requests in this order, see dispatch.decide()."""
     return dispatch.decide(
-        ranked, pass_values.Cloud(list(rooms), **cloud), now, options,
+        ranked, dispatch_values.Cloud(list(rooms), **cloud), now, options,
         pending, unseen, turns)
 
 

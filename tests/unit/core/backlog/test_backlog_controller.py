@@ -12,7 +12,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import batch_plans
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import request_servers
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
@@ -38,7 +38,7 @@ class StepTestCase(unittest.TestCase):
     def observe(self, *requests, **cloud):
         return backlog_controller.Observed(
             backlog_controller.Options(), requests, requests,
-            pass_values.Cloud(self.rooms, **cloud))
+            dispatch_values.Cloud(self.rooms, **cloud))
 
     def step(self, *requests, **values):
         """The intents; the memory is kept."""

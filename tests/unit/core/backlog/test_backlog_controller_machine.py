@@ -10,8 +10,8 @@ from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog.boot_outcome import BootAnswer
 from nova_preempt.core.model import SECOND
@@ -142,7 +142,7 @@ class BacklogMachine(machines.Machine):
                 if each.vm_state in ('building', 'active')
                 and each.comes_us <= self.now_us}
         free = {'VCPU': max(0, self.cores - len(used))}
-        return pass_values.Cloud([host_capacity.HostCapacity(
+        return dispatch_values.Cloud([host_capacity.HostCapacity(
             'h', free, free, {'VCPU': CORES}, consumers=frozenset(used))])
 
     @stateful.rule()

@@ -5,7 +5,7 @@ import unittest
 
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import redaction
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.batch import backlog_batch
 from tests.unit.core.backlog import base
@@ -92,7 +92,7 @@ class TestParts(unittest.TestCase):
     def assert_same(self, body):
         part = redaction.for_pass(body)
         for look in (
-                lambda body: request_rules.starts_from_volume(body['server']),
+                lambda body: request_checks.starts_from_volume(body['server']),
                 lambda body: group_placement.group_hint(
                     base.request(body=body)),
                 reservation_rules.reservations,

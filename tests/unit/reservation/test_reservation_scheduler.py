@@ -16,7 +16,7 @@ from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts
-from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_scheduler
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -59,8 +59,9 @@ class TestSchedule(test_decisions.TestSQLite):
 
     def make(self):
         """Return the Schedule of another process."""
-        return reservation_schedule.Schedule(self.conf, self.db,
-                                             self.inventory, lambda: self.now)
+        return reservation_scheduler.ReservationScheduler(self.conf, self.db,
+                                                          self.inventory,
+                                                          lambda: self.now)
 
     def limit(self, **limits):
         for name, value in limits.items():
@@ -69,12 +70,12 @@ class TestSchedule(test_decisions.TestSQLite):
     def create(self, project_id='p', duration_s=HOUR_S, **asked):
         return self.schedule.create(
             'context', project_id, 'u',
-            reservation_schedule.Request(duration_s=duration_s, **asked))
+            reservation_scheduler.Request(duration_s=duration_s, **asked))
 
     def preview(self, project_id='p', duration_s=HOUR_S, **asked):
         return self.schedule.preview(
             'context', project_id,
-            reservation_schedule.Request(duration_s=duration_s, **asked))
+            reservation_scheduler.Request(duration_s=duration_s, **asked))
 
     def refuse(self, error, pattern, call, *args, **values):
         generation = self.schedule.reservations.generation()
@@ -89,7 +90,7 @@ class TestSchedule(test_decisions.TestSQLite):
 
         def grant_later(*args):
             self.schedule.reservations.grant = grant
-            other.create('context', 'p', 'u', reservation_schedule.Request(
+            other.create('context', 'p', 'u', reservation_scheduler.Request(
                 duration_s=HOUR_S))
             return grant(*args)
 
@@ -426,7 +427,7 @@ class TestSchedule(test_decisions.TestSQLite):
     def test_no_two_have_a_host_at_once(self):
         """This holds for any requests to any process."""
         rng = random.Random(1)
-        requests = [reservation_schedule.Request(
+        requests = [reservation_scheduler.Request(
             duration_s=rng.randint(1, 9), quantity=rng.randint(1, 3),
             start_time=NOW, end_time=NOW + HOUR * rng.randint(8, 30) / 3600)
             for _number in range(40)]
@@ -462,7 +463,7 @@ class TestSchedule(test_decisions.TestSQLite):
             try:
                 got.append(schedules[number % 4].create(
                     'context', f'p{number}', 'u',
-                    reservation_schedule.Request(duration_s=60)))
+                    reservation_scheduler.Request(duration_s=60)))
             except exceptions.NoHostsForReservation:
                 refused.append(number)
 

@@ -22,7 +22,7 @@ from nova_preempt.db import reservations
 from nova_preempt.reservation import reservation_request
 
 LIMITS = reservation_limits.LIMITS
-Request = reservation_request.Request
+Request = reservation_request.ReservationRequest
 
 
 # How often cancel() retries where the reservation changes meanwhile.
@@ -38,7 +38,7 @@ class Preview:
     hosts: tuple[str, ...]
 
 
-class Schedule:
+class ReservationScheduler:
     """Finds, grants and changes reservations. Safe for many threads.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered

@@ -5,9 +5,9 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_preempt.core import client_allowance
+from nova_preempt.core import rate_limiter
 
-TERMS = client_allowance.RateLimit(
+TERMS = rate_limiter.RateLimit(
     at_once_s=30, share=0.1, most_running=2)
 
 
@@ -15,7 +15,7 @@ class TestAllowance(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.accounts = client_allowance.RateLimiter(TERMS)
+        self.accounts = rate_limiter.RateLimiter(TERMS)
 
     def ask(self, now_s, for_s, client='p'):
         """Return the seconds until the call is allowed; 0 if it is."""
@@ -69,7 +69,7 @@ class TestAllowance(unittest.TestCase):
     @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 100)),
                     max_size=50))
     def test_no_more_than_its_share(self, questions):
-        accounts = client_allowance.RateLimiter(TERMS)
+        accounts = rate_limiter.RateLimiter(TERMS)
         now_s = busy_s = 0
         for pause_s, for_s in questions:
             now_s += pause_s

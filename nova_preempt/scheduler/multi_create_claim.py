@@ -18,7 +18,7 @@ from nova_preempt.scheduler import host_states as states
 LOG = logging.getLogger(__name__)
 
 
-class BatchClaim:
+class MultiCreateClaim:
     """Claims chosen hosts for all servers of a request together.
 
     A context manager around each run of Nova's _schedule: it leaves nothing

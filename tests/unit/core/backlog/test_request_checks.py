@@ -9,7 +9,7 @@ import datetime
 import unittest
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import request_checks
 from nova_preempt.core.backlog import reservation_rules
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import vcpus
@@ -32,7 +32,7 @@ class TestCounts(unittest.TestCase):
                 (None, None, {'min_count': '2', 'max_count': '5'}, (5, 2)),
                 (4, None, {'min_count': 2, 'max_count': 5}, (4, 2)),
                 (4, 1, {'min_count': 2, 'max_count': 5}, (4, 1))):
-            found = request_rules.counts(count, least, server, 5)
+            found = request_checks.counts(count, least, server, 5)
             self.assertEqual(expected, (found.most, found.least))
 
     def test_refused(self):
@@ -47,26 +47,28 @@ class TestCounts(unittest.TestCase):
                                 '+2', '1_0', '\u0662', '9' * 5000, {})),
                 ('least_count', 2, 3, {}),
                 ('body.server.min_count', 2, None, {'min_count': 3})):
-            with self.assertRaises(request_rules.InvalidRequest) as caught:
-                request_rules.counts(count, least, server, 5)
+            with self.assertRaises(request_checks.InvalidRequest) as caught:
+                request_checks.counts(count, least, server, 5)
             self.assertEqual(field, caught.exception.field)
 
 
 class TestFlavors(unittest.TestCase):
 
     def test_in_order_of_preference(self):
-        self.assertEqual(('b', 'a'), request_rules.flavors(['b', 'a'], {}))
-        self.assertEqual(('7',), request_rules.flavors(None, {'flavorRef': 7}))
+        self.assertEqual(('b', 'a'), request_checks.flavors(['b', 'a'], {}))
+        self.assertEqual(('7',),
+                         request_checks.flavors(None, {'flavorRef': 7}))
         self.assertEqual(('b', 'a'),
-                         request_rules.flavors(['b', 'a'], {'flavorRef': 'a'}))
-        request_rules.flavors(None, {'flavorRef': 'a' * 255})
+                         request_checks.flavors(['b', 'a'],
+                                                {'flavorRef': 'a'}))
+        request_checks.flavors(None, {'flavorRef': 'a' * 255})
 
     def test_refused(self):
         for wanted, server in ((None, {}), ([], {}), (['a', 'a'], {}),
                                (['a'], {'flavorRef': 'b'}),
                                (None, {'flavorRef': 'a' * 256})):
-            with self.assertRaises(request_rules.InvalidRequest):
-                request_rules.flavors(wanted, server)
+            with self.assertRaises(request_checks.InvalidRequest):
+                request_checks.flavors(wanted, server)
 
 
 class TestServer(unittest.TestCase):
@@ -74,12 +76,12 @@ class TestServer(unittest.TestCase):
     def test_fields_that_several_servers_cannot_share(self):
         for server in ({'hostname': 'a'}, {'networks': [{'port': 'a'}]},
                        {'networks': [{'uuid': 'n'}, {'fixed_ip': 'a'}]}):
-            request_rules.check_server(server, 1)
-            with self.assertRaises(request_rules.InvalidRequest):
-                request_rules.check_server(server, 2)
+            request_checks.check_server(server, 1)
+            with self.assertRaises(request_checks.InvalidRequest):
+                request_checks.check_server(server, 2)
         for server in ({}, {'networks': 'auto'}, {'networks': ['nonsense']},
                        {'networks': [{'uuid': 'n'}]}):
-            request_rules.check_server(server, 2)
+            request_checks.check_server(server, 2)
 
     def test_a_boot_from_image_or_volume(self):
         for expected, server in (
@@ -91,19 +93,19 @@ class TestServer(unittest.TestCase):
                     {'boot_index': 0, 'destination_type': 'local'},
                     {'boot_index': 1, 'destination_type': 'volume'}]})):
             self.assertEqual(expected,
-                             request_rules.starts_from_volume(server))
+                             request_checks.starts_from_volume(server))
 
 
 class TestReservations(unittest.TestCase):
 
     def test_an_invalid_reservation_hint(self):
         for name in reservation_rules.HINTS:
-            with self.assertRaises(request_rules.InvalidRequest) as caught:
-                request_rules.check_reservations({
+            with self.assertRaises(request_checks.InvalidRequest) as caught:
+                request_checks.check_reservations({
                     'server': {}, name: {'reservation': [5]}})
             self.assertEqual(f'body.{name}.reservation',
                              caught.exception.field)
-        request_rules.check_reservations({'server': {}, name: {
+        request_checks.check_reservations({'server': {}, name: {
             'reservation': ['r1', 'r2'], 'group': 'g'}})
 
 
@@ -111,8 +113,8 @@ class TestWishes(unittest.TestCase):
 
     def refused(self, values, changed=None):
         try:
-            request_rules.check_constraints(values, NOW, ('gold',), changed)
-        except request_rules.InvalidRequest as exc:
+            request_checks.check_constraints(values, NOW, ('gold',), changed)
+        except request_checks.InvalidRequest as exc:
             return exc.field
         return None
 
@@ -167,7 +169,7 @@ class TestWishes(unittest.TestCase):
                 ('gold', (flavor('bronze'),), 'gold'),
                 ('', (flavor(preemptible=False),), '')):
             self.assertEqual(expected,
-                             request_rules.class_of(name, flavors, known))
+                             request_checks.class_of(name, flavors, known))
         for name, flavors, text in (
                 ('gold', (flavor(), flavor(preemptible=False)),
                  ("class: class 'gold' requires preemptible flavors, which "
@@ -179,13 +181,13 @@ class TestWishes(unittest.TestCase):
                 ('', (flavor('gold'), flavor('silver')),
                  'flavors: they have different classes: gold, silver')):
             with self.subTest(text), self.assertRaises(
-                    request_rules.InvalidRequest) as caught:
-                request_rules.class_of(name, flavors, known)
+                    request_checks.InvalidRequest) as caught:
+                request_checks.class_of(name, flavors, known)
             self.assertEqual(text, str(caught.exception))
 
     def test_a_class_without_classes(self):
-        with self.assertRaises(request_rules.InvalidRequest) as caught:
-            request_rules.check_constraints({'class_name': 'gold'}, NOW, ())
+        with self.assertRaises(request_checks.InvalidRequest) as caught:
+            request_checks.check_constraints({'class_name': 'gold'}, NOW, ())
         self.assertIn('nor is any other', str(caught.exception))
 
 
@@ -195,7 +197,7 @@ class TestLimit(unittest.TestCase):
         for refused, used, allowed in ((False, 1, 2), (True, 2, 2),
                                        (True, 3, 2), (False, 9, -1),
                                        (True, 0, 0)):
-            why = request_rules.check_limits(
+            why = request_checks.check_limits(
                 {'open': (0, -1), 'a_day': (used, allowed)})
             self.assertEqual(refused, 'limit a_day' in why)
             self.assertEqual(refused, bool(why))
@@ -210,11 +212,11 @@ class TestWhyNot(unittest.TestCase):
 
     def test_servers_that_start_together_count(self):
         self.assertEqual('',
-            request_rules.why_over_quota(base.request(), LIMITS))
+            request_checks.why_over_quota(base.request(), LIMITS))
         self.assertIn('has 1 servers left, but it needs 2',
-            request_rules.why_over_quota(
+            request_checks.why_over_quota(
             base.request(count=2), LIMITS))
-        self.assertEqual('', request_rules.why_over_quota(
+        self.assertEqual('', request_checks.why_over_quota(
             base.request(count=2, least_count=1), LIMITS))
 
     def test_pinned_cores_are_cores(self):
@@ -222,24 +224,24 @@ class TestWhyNot(unittest.TestCase):
                 (base.alternative(PCPU=5), 'has 4 vCPUs left'),
                 (base.alternative(PCPU=2, VCPU=3), 'it needs 5'),
                 (base.alternative(PCPU=2, VCPU=2), '')):
-            self.assertIn(left, request_rules.why_over_quota(
+            self.assertIn(left, request_checks.why_over_quota(
                 base.request('a', wanted), LIMITS) or '-' * (not left))
 
     def test_one_flavor_within_the_quota_suffices(self):
-        self.assertIn('has 4 vCPUs left', request_rules.why_over_quota(
+        self.assertIn('has 4 vCPUs left', request_checks.why_over_quota(
             base.request('a', vcpus(5)), LIMITS))
-        self.assertEqual('', request_rules.why_over_quota(
+        self.assertEqual('', request_checks.why_over_quota(
             base.request('a', vcpus(5), vcpus(4)), LIMITS))
 
     def test_resources_without_a_limit(self):
         wanted = base.alternative(MEMORY_MB=10 ** 9)
-        self.assertEqual('', request_rules.why_over_quota(
+        self.assertEqual('', request_checks.why_over_quota(
             base.request('a', wanted), LIMITS))
-        self.assertEqual('', request_rules.why_over_quota(
+        self.assertEqual('', request_checks.why_over_quota(
             base.request('a', vcpus(99), count=99), {}))
 
     def test_usage_above_the_quota(self):
-        self.assertIn('has 0 servers left', request_rules.why_over_quota(
+        self.assertIn('has 0 servers left', request_checks.why_over_quota(
             base.request(), {'maxTotalInstances': 1,
                              'totalInstancesUsed': 3}))
 

@@ -5,7 +5,7 @@ import unittest
 from nova import exception
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.scheduler import batch_claim
+from nova_preempt.scheduler import multi_create_claim
 
 
 class Placement:
@@ -62,7 +62,7 @@ class TestBatchClaim(unittest.TestCase):
         :param error: what happens before the last server is claimed
         :param changed: what its filters leave for a server
         """
-        carried = batch_claim.BatchClaim(
+        carried = multi_create_claim.MultiCreateClaim(
             self.placement, self.uuids, lambda *_: self.chosen)
         found = {}
         with carried:
