@@ -25,7 +25,7 @@ class Differs(AssertionError):
 class Record:
     """Record of a scheduling pass.
 
-    :ivar arguments, keywords: of the core's Cycle, but for the cloud
+    :ivar arguments, keywords: of the core's SchedulingCycle, but for the cloud
     :ivar room: [(what was found to have room, what was asked for)]
     :ivar offered: whether there were preemptible servers
     :ivar orders: [(hosts, index, what they were ordered to)]
@@ -74,7 +74,7 @@ def _frozen(value):
 
 
 class RecordingCycle(scheduling_cycle.SchedulingCycle):
-    """The core's Cycle, which records its inputs and outputs.
+    """The core's SchedulingCycle, which records its inputs and outputs.
 
     :ivar record: a Record
     """
@@ -163,8 +163,8 @@ class _Again(scheduling_cycle.SchedulingCycle):
 def again(record, memo=None):
     """Replay the decisions of a Record in a plain loop.
 
-    :param memo: a core Memo, which knows what those know who recorded: one
-        that is given to all of their records in turn
+    :param memo: a core CostBoundCache, which knows what those know who
+        recorded: one that is given to all of their records in turn
     :returns: [(uuid of a host, its Plan or None)] of what was claimed
     :raises Differs: something else is asked for, or comes of it
     """

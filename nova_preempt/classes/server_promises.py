@@ -175,7 +175,7 @@ class ServerPromises:
             by_flavor, self._by_request.get(uuid, ''), self._names)
 
     def rank(self, uuid, extra_specs, operation):
-        """Return the core's Rank of a request for a preemptible server.
+        """Return the PreemptionRight of a request for a preemptible server.
 
         Without a class, or with unknown clocks, it has no claim and preempts
         no server.

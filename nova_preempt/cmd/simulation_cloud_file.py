@@ -46,7 +46,7 @@ _SCHEMA = checked_yaml.mapping({
 
 
 def read_cloud(path):
-    """Return the simulator's Setting and the number of scheduler workers.
+    """Return the simulator's CloudSetting and the number of scheduler workers.
 
     :raises checked_yaml.BadFile: the file is invalid
     :raises OSError: the file cannot be read

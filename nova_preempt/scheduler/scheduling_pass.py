@@ -57,8 +57,8 @@ class SchedulingPass:
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :ivar cloud: what the core asks, a nova_cloud_port.NovaCloudPort
-    :ivar decision: the core's Cycle, None until Placement has been asked, as
-        the cloud is
+    :ivar decision: the core's SchedulingCycle, None until Placement has been
+        asked, as the cloud is
     :ivar made: its ClaimsMade
     :ivar resources: {class: amount} that each server asks for
     """

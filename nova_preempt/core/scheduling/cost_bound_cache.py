@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memo of figures about the preemptible servers on hosts.
+"""Cache of cost bounds of the preemptible servers on hosts.
 
 For most servers only the age changes from one request to the next. All other
 figures are kept as long as the records that they were computed from are the

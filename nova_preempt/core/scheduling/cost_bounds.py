@@ -138,7 +138,7 @@ class CostBounds:
         """Compute, store and return the cost bound of a host from now on.
 
         :param servers: the preemptible ones there; never changed afterwards
-        :param hosted: of the host, see Memo
+        :param hosted: of the host, see CostBoundCache
         """
         found, until_us = self._costs(hosted, now_us, classes)
         bound = host_fit.lower_bound(self._request, Host(

@@ -17,7 +17,7 @@ REQUEST = {'allocations': {'rp': {'resources': {'VCPU': 1}}}}
 
 
 class Headroom:
-    """Cycle that refuses or allows each claim."""
+    """SchedulingPass that refuses or allows each claim."""
 
     is_open = False
 

@@ -33,7 +33,7 @@ def options(**values):
 
 
 def cloud(hosts=1, vcpus=4, terms=None, **values):
-    """A Setting of equal hosts, and a class that is preemptible."""
+    """A CloudSetting of equal hosts, and a class that is preemptible."""
     return simulation_settings.CloudSetting(
         (simulation_settings.HostKind('h', hosts, {
             'VCPU': Inventory(vcpus), 'MEMORY_MB': Inventory(1024 * vcpus),

@@ -124,7 +124,7 @@ class World(memory_cloud.MemoryCloud):
 
     def cycle(self, resources: Resources,
               **kwargs: object) -> scheduling_cycle.SchedulingCycle:
-        """Return a Cycle that knows which hosts have room."""
+        """Return a SchedulingCycle that knows which hosts have room."""
         self.view = self.answers()
         cycle = scheduling_cycle.SchedulingCycle(self.view,
                                                  Request.of(resources),
@@ -133,7 +133,7 @@ class World(memory_cloud.MemoryCloud):
         return cycle
 
     def begin(self, cycle: scheduling_cycle.SchedulingCycle) -> None:
-        """Tell a Cycle which hosts have room."""
+        """Tell a SchedulingCycle which hosts have room."""
         cycle.found_room({
             uuid: host.providers[0].all_free
             for uuid, host in self.hosts.items()

@@ -36,7 +36,7 @@ def _qos():
         return _scaled(qos, 0.1)
 
 
-#: {paper: function that returns its Evaluation}; sla is quick as a whole.
+#: {paper: function that returns its PaperEvaluation}; sla is quick as a whole.
 RUNS = {
     'opie': lambda: _scaled(opie, 0.05),
     'climate': lambda: _scaled(climate, 0.05),
