@@ -188,7 +188,7 @@ def main() -> int:
     parser.add_argument('--starts', type=int, default=500)
     parser.add_argument('--order', default='fifo')
     parser.add_argument('--flavors', type=int, default=1, help=(
-        'so many each request names, in any order'))
+        'number of flavors that each request names, in any order'))
     parser.add_argument('--database', metavar='URL')
     args = parser.parse_args()
     conf = cfg.ConfigOpts()

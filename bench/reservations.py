@@ -280,7 +280,7 @@ def main() -> int:
     parser.add_argument('--repetitions', type=int, default=100)
     parser.add_argument('--seed', type=int, default=SEED)
     parser.add_argument('--database', metavar='URL',
-                        help='an empty database; a SQLite file if missing')
+                        help='empty database (default: a SQLite file)')
     parser.add_argument('case', nargs='*', help="part of a case's name")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:

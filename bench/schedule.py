@@ -320,13 +320,14 @@ def main():
     parser.add_argument('--repetitions', type=int, default=15, metavar='N',
                         help='decisions of each kind (15)')
     parser.add_argument('--cases', default='abc', metavar='LETTERS',
-                        help='which of a, b, c; d comes with c (abc)')
+                        help='cases to run: a, b, c; c includes d (abc)')
     parser.add_argument('--phases', action='store_true',
-                        help='say where the time goes, too')
+                        help='print the time of each phase, too')
     parser.add_argument('--profile', choices=PROFILES, metavar='CASE',
-                        help='profile one instead: ' + ', '.join(PROFILES))
+                        help='profile this case instead: '
+                             + ', '.join(PROFILES))
     parser.add_argument('--storm', type=int, metavar='N',
-                        help='N requests at once instead')
+                        help='send N requests at once instead')
     args = parser.parse_args()
     print('The end of victims is left out of all times.')
     for hosts in args.hosts:

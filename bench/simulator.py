@@ -32,10 +32,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--hosts', type=int, default=12500)
     parser.add_argument('--hours', type=float, default=24.0)
-    parser.add_argument('--load', type=float, default=1.0, help='how much is '
-                        'asked for, as a part of what there is')
+    parser.add_argument('--load', type=float, default=1.0,
+                        help='requested capacity as a share of the capacity')
     parser.add_argument('--preemptible', type=float, default=0.3,
-                        help='which part of the requests is')
+                        help='share of preemptible servers')
     parser.add_argument('--cost', default='partial_hour')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--profile', action='store_true')

@@ -248,13 +248,14 @@ def main():
     parser.add_argument('--normal', required=True, metavar='FLAVOR')
     parser.add_argument('--image', required=True, metavar='UUID')
     parser.add_argument('--victims', type=int, default=1, metavar='N',
-                        help='how many servers a normal one evicts (1)')
-    parser.add_argument('--verify', required=True, metavar='COMMAND')
+                        help='number of servers that a normal server evicts '
+                             '(1)')
+    parser.add_argument('--verify', required=True, metavar='COMMAND',
+                        help='command that runs nova-preempt-manage verify')
     parser.add_argument('--rounds', type=int, default=5, metavar='N',
                         help='rounds of each outage (5)')
     parser.add_argument('--within-s', type=float, default=10, metavar='S',
-                        help='the latest begin of the outage after a boot '
-                             '(10)')
+                        help='latest start of an outage after a boot (10)')
     parser.add_argument('--length-s', type=float, default=15, metavar='S',
                         help='duration of an outage (15)')
     parser.add_argument('--boot-s', type=float, default=300, metavar='S',

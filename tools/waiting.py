@@ -111,9 +111,10 @@ def main():
     parser.add_argument('--waiting', type=int, default=64, metavar='N')
     parser.add_argument('--boots', type=int, default=20, metavar='N')
     parser.add_argument('--settle-s', type=float, default=10, metavar='S',
-                        help='until those who wait have chosen (10)')
+                        help='time for waiting requests to choose victims '
+                             '(10)')
     parser.add_argument('--patience-s', type=float, default=300, metavar='S',
-                        help='a boot is given up after this time (300)')
+                        help='timeout of a boot (300)')
     args = parser.parse_args()
     auth = loading.load_auth_from_argparse_arguments(args)
     compute = adapter.Adapter(

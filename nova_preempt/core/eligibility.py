@@ -118,8 +118,8 @@ def wastes_device(action: str, *, one_time: bool) -> bool:
 def why_not_by(server: Server, action: str) -> str:
     """Return why a server must not end by an action, '' if it may."""
     return (
-        f"it has a device that can be used once only, which {action} would "
-        "waste"
+        f"it has a one-time-use PCI device, which {action} would use "
+        "up"
         if wastes_device(action, one_time=server.one_time) else "")
 
 

@@ -95,7 +95,7 @@ def why_kept(server: ClassEvictionTerms, action: str) -> str:
     a return.
     """
     return (
-        f"it is of class {server.class_name}, and would not come back after "
+        f"it has the class {server.class_name} and would not return after "
         f"{action}" if server.class_name and action != SHELVE else "")
 
 

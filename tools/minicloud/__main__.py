@@ -42,15 +42,15 @@ def _check(settings, args):
     """Refuse arguments that the existing cloud cannot adopt."""
     wrong = []
     if args.port_base not in (None, settings.port_base):
-        wrong.append(f'--port-base {args.port_base}, but its ports begin at '
-                     f'{settings.port_base}')
+        wrong.append(f'--port-base is {args.port_base}, but the ports of the '
+                     f'existing cloud begin at {settings.port_base}')
     others = set(layouts.Settings.private) - set(settings.private)
     if args.private and others:
-        wrong.append(f'--private, but its {" and ".join(sorted(others))} '
-                     'come from the machine')
+        wrong.append('--private is set, but the existing cloud uses the '
+                     f'machine\'s {" and ".join(sorted(others))}')
     if wrong:
         raise steps.StepFailed(
-            f'{"; ".join(wrong)}: "down --wipe" it first')
+            f'{"; ".join(wrong)}: run "down --wipe" first')
 
 
 def _down(layout, args):
@@ -71,7 +71,8 @@ def _one(layout, args):
         manager = services.Services(layout)
         if args.name not in manager.names():
             raise steps.StepFailed(
-                f'no service {args.name}, but {", ".join(manager.names())}')
+                f'unknown service {args.name}; the services are: '
+                + ', '.join(manager.names()))
         if args.command in SIGNALS:
             manager.signal(args.name, SIGNALS[args.command])
         else:
@@ -94,22 +95,22 @@ def _parse():
     parser = argparse.ArgumentParser(
         prog='minicloud', description='A small OpenStack on 127.0.0.1.')
     parser.add_argument('--dir', type=pathlib.Path, default=DIRECTORY,
-                        help='its state (build/minicloud)')
+                        help='directory of the cloud (build/minicloud)')
     parser.add_argument('--venv', type=pathlib.Path,
-                        help='where its services are installed (DIR/venv)')
+                        help='virtual environment of its services (DIR/venv)')
     commands = parser.add_subparsers(dest='command', required=True)
     up = commands.add_parser('up', help='start all services that do not run')
     up.add_argument('--computes', type=int, metavar='N',
                     help='number of fake computes (4)')
     up.add_argument('--private', action='store_true',
-                    help='a MariaDB and a RabbitMQ of its own, even if the '
-                         'machine has some')
+                    help='start a separate MariaDB and RabbitMQ, even if the '
+                         'machine runs them')
     up.add_argument('--port-base', type=int, metavar='PORT',
-                    help='the first of fourteen ports (20000)')
+                    help='first of fourteen ports (20000)')
     up.add_argument('--devstack', action='store_true',
-                    help='have our plugin of DevStack write our part of the '
-                         'configuration, by the functions of the checkout '
-                         'that DEVSTACK_DIR names if it names one')
+                    help='let our DevStack plugin write the configuration of '
+                         'nova_preempt, with the functions of the checkout '
+                         'in DEVSTACK_DIR, if set')
     up.set_defaults(do=_up)
     down = commands.add_parser('down', help='stop all services')
     down.add_argument('--wipe', action='store_true',
@@ -118,9 +119,9 @@ def _parse():
     commands.add_parser('status', help='show which services run').set_defaults(
         do=_status)
     for name, text in (
-            ('start', 'start a service'), ('stop', 'terminate it'),
-            ('kill', 'kill it, as in a crash'),
-            ('freeze', 'suspend it'), ('thaw', 'resume it')):
+            ('start', 'start a service'), ('stop', 'terminate a service'),
+            ('kill', 'kill a service, as in a crash'),
+            ('freeze', 'suspend a service'), ('thaw', 'resume a service')):
         one = commands.add_parser(name, help=text)
         one.add_argument('name')
         one.set_defaults(do=_one)

@@ -43,21 +43,23 @@ def _parse():
     parser = argparse.ArgumentParser(
         prog='nova-tests.sh', description=__doc__.partition('\n')[0])
     parser.add_argument('names', nargs='*', metavar='NAME',
-                        help='modules, classes or tests instead of the '
-                             'selection')
+                        help='modules, classes or tests to run instead of '
+                             'the selection')
     parser.add_argument('--quick', action='store_true',
-                        help='a selection for frequent use')
+                        help='run a smaller selection')
     parser.add_argument('--manager', choices=('both', 'stock', 'ours'),
-                        default='both', help='which to run (both)')
+                        default='both',
+                        help="Nova's manager, ours or both (both)")
     parser.add_argument('--workers', type=int, default=2,
-                        help='processes (2)')
+                        help='number of processes (2)')
     parser.add_argument('--test-timeout', type=int, default=300,
-                        metavar='SECONDS', help='for each test (300)')
+                        metavar='SECONDS', help='limit of each test (300)')
     parser.add_argument('--run-timeout', type=int, default=7200,
-                        metavar='SECONDS', help='for each manager (7200)')
+                        metavar='SECONDS',
+                        help='limit of all tests with a manager (7200)')
     parser.add_argument('--stock-results', type=pathlib.Path, metavar='FILE',
-                        help='compare with the results of Nova\'s manager in '
-                             'this file; make it, where there is none')
+                        help="compare with the results of Nova's manager in "
+                             'this file; create it if it does not exist')
     return parser.parse_args()
 
 

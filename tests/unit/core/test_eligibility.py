@@ -109,8 +109,8 @@ class TestRules(unittest.TestCase):
 
     def test_a_device_that_can_be_used_once_is_not_wasted(self):
         self.assertEqual(
-            'it has a device that can be used once only, which shelve would '
-            'waste', self.why_not('shelve', one_time=True))
+            'it has a one-time-use PCI device, which shelve would use '
+            'up', self.why_not('shelve', one_time=True))
         for action in ('delete', 'stop'):
             self.assertEqual('', self.why_not(action, one_time=True))
         for action in ('shelve', 'migrate'):

@@ -91,7 +91,7 @@ class TestSimulate(unittest.TestCase):
                 ({'task_state': 'rebuilding'}, 'it is rebuilding'),
                 # The operator allows nothing after which it comes back.
                 ({'class_name': 'gold', 'action': 'shelve'},
-                 'it is of class gold')):
+                 'it has the class gold')):
             with self.assertRaisesRegex(exceptions.CannotEnd, why):
                 self.simulate(**values)
         self.process.decisions.create_decision.assert_not_called()

@@ -230,7 +230,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h1', start_s=0)
         self.look_until(200)
         self.assertEqual([], self.cloud.asked)
-        self.assertIn('p (it is of class gold, and would not come back after '
+        self.assertIn('p (it has the class gold and would not return after '
                       'delete), q', self.logger.output)
         # Nor is it in the way once it can be shelved.
         self.cloud.servers['p'].vm_state = 'active'
