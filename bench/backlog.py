@@ -145,7 +145,7 @@ class Bench:
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> instances.FoundServers:
-        """All servers are being built."""
+        """Return all servers as being built."""
         return instances.FoundServers({uuid: ObservedServer(
             uuid, 'building', project_id='p') for uuid in uuids})
 

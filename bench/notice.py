@@ -94,14 +94,14 @@ class Waiting:
             self.decide(*request)
 
     def measure(self, repetitions):
-        """Of each of so many requests that preempt nobody: its seconds, and
-        those of them that its thread computes.
+        """Send requests without preemption; return the seconds of each, and
+        the processor time of its thread.
         """
         times = []
         for _ in range(repetitions):
             *took, selection = self.decide(*self._cloud.ask(copies.SMALL))
             if self._cloud.restore(selection):
-                raise SystemExit('somebody was preempted')
+                raise SystemExit('a server was preempted')
             times.append(took)
         return [list(column) for column in zip(*times, strict=True)]
 

@@ -39,7 +39,7 @@ class HostProviders(Mapping[str, Provider]):
 
 
 class CloudGroup(headroom_account.HostGroup):
-    """All hosts as one group, from the sums of the cloud.
+    """Group of all hosts, computed from the sums of the cloud.
 
     What is free is added up by the cloud.
     """

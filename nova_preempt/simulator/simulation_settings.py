@@ -25,7 +25,7 @@ from nova_preempt.simulator.delays import Delays
 
 @dataclasses.dataclass(frozen=True)
 class HostKind:
-    """So many equal hosts, NAME-1 and so on.
+    """A number of equal hosts, named NAME-1 and so on.
 
     :param figures: what one computes and draws
     :param asleep_watts: what one draws while it is off

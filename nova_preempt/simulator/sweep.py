@@ -30,7 +30,7 @@ class NotInstalled(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One run of a sweep; its worker has the files of the trace.
+    """A run of a sweep; its worker has the files of the trace.
 
     :param names: {"trace", "policy", "seed", ...}, to tell it by
     """

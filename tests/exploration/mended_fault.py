@@ -28,7 +28,7 @@ class Fault:
 
     @property
     def arguments(self):
-        """Of tools/explore.py, with which the seed finds it."""
+        """Return the arguments of tools/explore.py that find the fault."""
         return [*ARGUMENTS, f'--features={self.features}']
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All faults that were mended, or that a rule prevents.
+"""Faults that were mended or are prevented by a rule.
 
 The test of the test: exploration has to find each of them. One that it does
 not find means that an operation, a fault or an invariant is missing.

@@ -106,7 +106,7 @@ def trusts_outlive_requests():
 
 @fault(features='backlog')
 def trusts_of_dead_submissions_stay():
-    """Nobody deletes the trust of a submission whose API process died."""
+    """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
 
 

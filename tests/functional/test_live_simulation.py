@@ -39,7 +39,7 @@ AT_ONCE = small.delays.Delays(**{
 
 
 def make_kinds():
-    """The same hosts for the simulator."""
+    """Return the hosts for the simulator."""
     return tuple(
         simulation_settings.HostKind(name, 1, {
             rc: Inventory(total) for rc, total in zip(
@@ -103,7 +103,7 @@ class TestLiveSimulation(base.PreemptionTestCase):
         self.delete(self.ids.pop(name))
 
     def simulate(self):
-        """The same as ``happened``, of the simulator."""
+        """Return ``happened`` of the simulator."""
         records = []
         simulation.Simulation(
             simulation_settings.CloudSetting(make_kinds(), delays=AT_ONCE),
@@ -199,7 +199,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
         self.note_ends()
 
     def simulate(self):
-        """The same as ``happened``, of the simulator."""
+        """Return ``happened`` of the simulator."""
         records = []
         options = small.options(
             notice=NoticeRule(0), reservations=dataclasses.replace(

@@ -259,7 +259,7 @@ class TestPCIDevices(PCITestCase):
         return spots
 
     def allocated(self, server_id):
-        """The same by Placement."""
+        """Return the allocations in Placement, in the same form."""
         return {name.partition('_')[2].lower()
                 for name in self.devices(server_id) if '_' in name}
 

@@ -66,7 +66,7 @@ class TestOneHost(base.PreemptionTestCase):
                          self.statuses()[1:])
 
     def after_the_claim(self):
-        """Neither is it known that the claim was made."""
+        """The answer to the claim is lost."""
         post, failed = self.asked.post_allocations, []
         get_consumer = self.asked.get_consumer
 

@@ -106,7 +106,7 @@ class OneLoopTestCase(world.WorldTestCase):
             if 'host' in item and item['event'] in power_steps.STATES)
 
     def serve(self, scenario):
-        """The same of the engine."""
+        """Run the scenario with the engine; return its events."""
         self.set(idle_intervals=2, switch_interval_s=60,
                  max_wakes_per_minute=scenario.max_wakes,
                  max_sleeps_per_minute=scenario.max_sleeps,

@@ -38,7 +38,7 @@ Unit: TypeAlias = tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LabelLayout:
-    """Where the fields of a label are.
+    """Positions of the fields of a label.
 
     ``shifts``, ``masks``: the residual field of each class, guard bit
     included; ``guard``: all guard bits; ``covered``: all fields where just

@@ -193,7 +193,7 @@ class _Batches:
 
 
 class _OneByOne:
-    """In order of the queue, each where a weight is largest.
+    """Scheduler that places the queue in order, by a weight.
 
     :param in_order: whether all wait for the first that has no room
     """
@@ -257,7 +257,7 @@ def _scheduler(name: str, in_order: bool = False) -> _Batches | _OneByOne:
 
 
 class SchedulerRuns:
-    """The same containers with each of the schedulers.
+    """Runs of each scheduler with the same containers.
 
     :param in_order: whether baselines wait for the first of their queue
     :ivar completion_s: {scheduler: {container: from its request to its end}}

@@ -39,7 +39,7 @@ NOW = datetime.datetime(2026, 11, 20, 12)
 
 
 def make_uuid(name):
-    """The same uuid for the same name."""
+    """Return a uuid, equal for equal names."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
@@ -93,7 +93,7 @@ class SchedulerEndpoint:
 
 
 class EngineEndpoint:
-    """The same for the engine. It has one server of each project."""
+    """Answers like the engine. It has one server of each project."""
 
     target = messaging.Target(version='1.0')
     servers = {make_uuid(f'{project}-spot'): project for project in 'pq'}
@@ -415,7 +415,7 @@ class ApiTestCase(DatabaseTestCase):
 
     def post(self, path, body, token='u:p', code=200, method='POST',
              **values):
-        """The same for a POST."""
+        """Send a POST."""
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         return self.checked(self.request(

@@ -141,7 +141,7 @@ class TestClocks(unittest.TestCase):
             self.assert_known(cell)
 
     def test_services_of_nova_whose_clocks_differ(self):
-        """One service is ahead with our own clock: after an hour all is known.
+        """The clock of a service is ahead; after an hour all is read.
         """
         for ahead_s in (60, 600, 3000):
             cell = Cell(ahead_s)

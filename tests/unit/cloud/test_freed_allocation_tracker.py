@@ -33,7 +33,7 @@ class TestDepartures(unittest.TestCase):
         self.assertEqual(set(), self.note(server('a', 'stopped')))
 
     def test_deleted(self):
-        """Once while it is, and once after its end."""
+        """It is counted during the deletion and once after it."""
         self.note(server('a'))
         self.assertEqual({'a'}, self.note(server('a', 'deleted')))
         self.assertEqual({'a'}, self.note(server('a', 'deleted', True)))

@@ -180,7 +180,7 @@ class TestLabels(unittest.TestCase):
     )
 
     def test_every_budget(self) -> None:
-        """Whatever is claimed is true, and more labels find no worse."""
+        """Each result is correct, and more labels find no worse one."""
         for parameters in self.PROBLEMS:
             with self.subTest(parameters=parameters):
                 problem = self.problem(*parameters)

@@ -157,7 +157,7 @@ class RollBackTestCase(unittest.TestCase):
         return self.again()
 
     def again(self, reopen=False, honored_locks='admin'):
-        """The same for a decision that is there.
+        """Roll back an existing decision again.
 
         :param reopen: whether it may be closed already
         """

@@ -345,7 +345,7 @@ class TestSimulation(unittest.TestCase):
 
 
 class TestLaws(unittest.TestCase):
-    """Whatever comes, hosts hold no more than they have."""
+    """No host is ever overcommitted."""
 
     def test_random_loads(self):
         for seed in range(6):

@@ -35,7 +35,7 @@ class TestOrder(unittest.TestCase):
         self.assertIsNone(found.placed({'VCPU': 1}))
 
     def test_the_cheapest_first(self):
-        """By cost, then by name, then by uuid."""
+        """The order is by cost, then name, then uuid."""
         found = world.World()
         used = {'VCPU': 4}
         found.add('d', CAPACITY, used, spots(('o', 2, 4)))

@@ -28,7 +28,7 @@ def mean(outcome, name):
 
 
 class Ranges(unittest.TestCase):
-    """Where the published simulator and a real cluster lie."""
+    """Ranges of the published simulator and a real cluster."""
 
     def assert_within(self, outcome, name, least, most, means=None):
         found = outcome.availabilities[name]
@@ -146,7 +146,7 @@ class TestRun(unittest.TestCase):
         self.assertEqual((40 + 28) / 100, mean(outcome, 'bronze'))
 
     def test_a_request_ends_after_its_run_time(self):
-        """With what it was away for it takes longer."""
+        """The time in which it was evicted is added."""
         classes = qos_experiment.published_classes()
         experiment = qos_experiment.Experiment(
             classes, qos_experiment.PriorityRule(classes), {'h': {'VCPU': 1}},

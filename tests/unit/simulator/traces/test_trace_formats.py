@@ -395,7 +395,7 @@ class TestOrder(unittest.TestCase):
 
 
 class TestFuzz(unittest.TestCase):
-    """Whatever stands in a file, it is read or refused with its place."""
+    """Any file is read or refused with the place of the fault."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
