@@ -78,7 +78,7 @@ class CloudObserver:
 
     def _pace(self, now):
         since = now - datetime.timedelta(seconds=_PACE_S)
-        return wait_estimate.Pace.of(
+        return wait_estimate.PlacementPace.of(
             _PACE_S, backlog_store.placed(self._db, since))
 
 

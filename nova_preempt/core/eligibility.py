@@ -84,7 +84,7 @@ def needs_allocation(vm_state: str, task_state: str | None) -> bool:
     return not task_state and vm_state not in _WITHOUT_SPACE
 
 
-class Server(Protocol):
+class ServerFields(Protocol):
     """The fields of a server that the rules read."""
 
     @property
@@ -115,7 +115,7 @@ def wastes_device(action: str, *, one_time: bool) -> bool:
     return one_time and action in _LIVES_ON
 
 
-def why_not_by(server: Server, action: str) -> str:
+def why_not_by(server: ServerFields, action: str) -> str:
     """Return why a server must not end by an action, '' if it may."""
     return (
         f"it has a one-time-use PCI device, which {action} would use "
@@ -138,7 +138,7 @@ class Rules:
         """Return whether a lock by this user protects a server."""
         return bool(locked_by) and (self.locks == ALL or locked_by != "owner")
 
-    def why_not(self, server: Server, action: str) -> str:
+    def why_not(self, server: ServerFields, action: str) -> str:
         """Return why a server cannot be evicted now, '' if it can.
 
         :param action: the action of its terms: delete, shelve or stop
@@ -155,12 +155,12 @@ class Rules:
         return why_not_by(server, action)
 
     def may_be_victim(
-        self, server: Server, action: str, uptime_us: int, ) -> bool:
+        self, server: ServerFields, action: str, uptime_us: int, ) -> bool:
         """Return whether a server can be evicted, and has run long enough."""
         return self.has_run(server, uptime_us) and not self.why_not(
             server, action, )
 
-    def has_run(self, server: Server, uptime_us: int) -> bool:
+    def has_run(self, server: ServerFields, uptime_us: int) -> bool:
         """Return whether a server has had its minimum run time."""
         minimum_s = self.promised_s(server.minimum_runtime_s)
         return uptime_us >= minimum_s * 1_000_000

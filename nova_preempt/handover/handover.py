@@ -42,7 +42,7 @@ STUCK_S = 600
 KEPT_S = 60
 
 
-class Deadline(Protocol):
+class RequestDeadline(Protocol):
     """The deadline of the request."""
 
     began: float
@@ -124,10 +124,10 @@ class Handover:
         return set(self._stuck)
 
     def finish(self, decisions: Sequence[db_decisions.Decision],
-               limit: Deadline | None = None) -> int:
+               limit: RequestDeadline | None = None) -> int:
         """Evict the victims of claimed decisions, and hand them over.
 
-        :param limit: the request's Deadline, None if there is none
+        :param limit: the RequestDeadline, None if there is none
         :returns: the number of decisions that were rolled back because their
             server is not wanted any more
         :raises TimeIsUp: the deadline has passed
@@ -144,7 +144,7 @@ class Handover:
 
     def settle(self, decisions: Sequence[db_decisions.Decision],
                ended: eviction_values.Memory,
-               limit: Deadline | None = None) -> int:
+               limit: RequestDeadline | None = None) -> int:
         """Hand over the claims to their servers, and close the decisions.
 
         :param ended: the eviction's

@@ -30,7 +30,7 @@ class Driver:
     def __init__(self, conf, waiter=None):
         self._options = conf[energy.GROUP]
         self._hosts = power_hosts.HostsFile(self._options.hosts_file)
-        self._waiter = waiter or Poller()
+        self._waiter = waiter or ConditionPoller()
 
     def is_on(self, host):
         """Return whether the host is powered; a suspended host is not."""
@@ -111,7 +111,7 @@ class Refused(power_errors.PowerError):
     """The driver refuses the action permanently; do not retry."""
 
 
-class Poller:
+class ConditionPoller:
     """Polls until a condition holds.
 
     :param clock: returns seconds of a clock that is never set

@@ -16,7 +16,7 @@ from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
 from nova_preempt.core.backlog.ladder_choice import LadderFlavorChooser
 from nova_preempt.core.backlog.reservation_rules import ReservationRules
-from nova_preempt.core.backlog.wait_estimate import Pace
+from nova_preempt.core.backlog.wait_estimate import PlacementPace
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 from nova_preempt.core.reservation import leases
 
@@ -74,7 +74,7 @@ class Cloud:
     places: ReservationRules | None = None
     departures: ExpectedDepartures = DEFAULT_DEPARTURES
     planner: BatchPlanner | None = None
-    pace: Pace | None = None
+    pace: PlacementPace | None = None
     chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
         default_factory=dict)
     quotas: Mapping[tuple[str, str], Mapping[str, int]] | None = None

@@ -18,7 +18,7 @@ MOST_S = 100 * 365 * 86400
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
+class PlacementPace:
     """Amounts that were placed recently.
 
     :param window_s: the length of the window
@@ -31,7 +31,7 @@ class Pace:
     starts: int
 
     @classmethod
-    def of(cls, window_s: int, demands: Iterable[Resources]) -> Pace:
+    def of(cls, window_s: int, demands: Iterable[Resources]) -> PlacementPace:
         """Return the pace at which these demands were placed."""
         found = list(demands)
         return cls(window_s, capacity.total(found), len(found))

@@ -12,8 +12,8 @@ from nova_preempt.core.controller import Step
 from nova_preempt.core.model import SECOND, PreemptibleServer
 
 
-class Server(eligibility.Server, eviction_actions.ClassEvictionTerms,
-             Protocol):
+class ServerFields(eligibility.ServerFields,
+                   eviction_actions.ClassEvictionTerms, Protocol):
     """The fields that decide whether a server can be evicted at its limit."""
 
 
@@ -48,7 +48,8 @@ def limit_s(of_flavor: int | None, of_all: int) -> int:
 
 
 def left_s(
-    server: Server, limit_s: int, action: str, uptime_us: int) -> int | None:
+    server: ServerFields, limit_s: int, action: str,
+    uptime_us: int) -> int | None:
     """Return the seconds until a server reaches its maximum run time.
 
     None without a limit, or if it cannot be evicted as it is, or must not: see

@@ -22,7 +22,8 @@ class WaitingTestCase(base.PowerTestCase):
     def setUp(self):
         super().setUp()
         self.waiting = base.Waiting()
-        self.waiter = driver.Poller(self.waiting.clock, self.waiting.sleep)
+        self.waiter = driver.ConditionPoller(self.waiting.clock,
+                                             self.waiting.sleep)
 
     def fails(self, call, *texts, host='a'):
         exc = self.assertRaises(power_errors.PowerError, call, host)

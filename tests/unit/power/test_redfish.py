@@ -28,7 +28,8 @@ class TestUnreachable(base.PowerTestCase):
         self.set(redfish_address=self.nobody().replace('//', '//me:hush@'))
         exc = self.assertRaises(
             power_errors.PowerError,
-            redfish_power.Redfish(self.conf, driver.Poller()).is_on, 'a')
+            redfish_power.Redfish(self.conf, driver.ConditionPoller()).is_on,
+            'a')
         self.assertIn('http://***@127.0.0.1', str(exc))
         for text in (str(exc), exc.cause):
             self.assertNotIn('hush', text)
@@ -49,7 +50,7 @@ class TestEmulator(base.PowerTestCase):
             name: {'redfish': {'system': path}}
             for name, path in self.emulator.paths.items()})
         self.driver = redfish_power.Redfish(
-            self.conf, driver.Poller(interval_s=0.2))
+            self.conf, driver.ConditionPoller(interval_s=0.2))
 
     def test_on_and_off(self):
         for host in ('a', 'b'):
@@ -82,7 +83,7 @@ class TestEmulator(base.PowerTestCase):
         self.driver.power_on('a')
         emulated = self.emulator
 
-        class Waiter(driver.Poller):
+        class Waiter(driver.ConditionPoller):
 
             def wait(self, *args):
                 emulated.kill()
@@ -162,7 +163,7 @@ class TestDriver(ControllerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.driver = redfish_power.Redfish(self.conf, driver.Poller(
+        self.driver = redfish_power.Redfish(self.conf, driver.ConditionPoller(
             self.waiting.clock, self.waiting.sleep))
 
     def test_a_host_that_does_not_shut_down_is_switched_off(self):

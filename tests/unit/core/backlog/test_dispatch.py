@@ -258,7 +258,7 @@ class One:
 
 class TestEstimates(unittest.TestCase):
 
-    PACE = wait_estimate.Pace(3600, {'VCPU': 60}, 60)
+    PACE = wait_estimate.PlacementPace(3600, {'VCPU': 60}, 60)
 
     def test_an_estimate_counts_the_requests_ahead(self):
         found = decide(

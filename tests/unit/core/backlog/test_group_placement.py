@@ -178,7 +178,7 @@ class TestHolds(unittest.TestCase):
             [near('x', vcpus(3), count=2, created_at=self.OLD),
              base.request('y', vcpus(8), created_at=self.OLD)], rooms,
             options=dispatch.Options(most_holds=1),
-            pace=wait_estimate.Pace(3600, {'VCPU': 60}, 60))
+            pace=wait_estimate.PlacementPace(3600, {'VCPU': 60}, 60))
         self.assertEqual({'x': 'too_large', 'y': 'room'}, waits(found))
         self.assertIsNone(found.notes['x'].estimate_s)
         self.assertNotIn('kept', found.notes['x'].waits_for['text'])
