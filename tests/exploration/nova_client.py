@@ -153,11 +153,12 @@ class Servers:
 
     def delete_meta(self, uuid, keys):
         def write():
-            metadata = self._metadata(uuid)
+            # Nova looks for the key before it looks at the state.
+            metadata = self._world.nova.find(uuid).metadata
             for key in keys:
                 if key not in metadata:
                     raise nova_exc.NotFound(404)
-                del metadata[key]
+                del self._metadata(uuid)[key]
         return self._world.call('nova', f'delete_meta {uuid[:8]}', write)
 
     def _metadata(self, uuid):

@@ -86,7 +86,8 @@ class Watcher:
                     victim.server_uuid == uuid and victim.status == 'stopped'
                     for each in decisions for victim in each.victims):
                 return            # it is deleted after its retention
-        if found is None and self._is_of_reservation(server, method):
+        if found is None and (self._is_of_reservation(server, method)
+                              or self._is_of_request(server, method)):
             return
         key = found and found.uuid, uuid
         victim = next((each for each in found.victims
@@ -173,6 +174,12 @@ class Watcher:
         return (bool(found) and method == 'live_migrate') or bool(
             {each.uuid for each in found}.intersection(
                 (server.spec.scheduler_hints or {}).get('reservation', ())))
+
+    @staticmethod
+    def _is_of_request(server, method):
+        """Return whether the backlog deletes a server of its own request."""
+        return method == 'delete' and any(
+            tag.tag.startswith('backlog:') for tag in server.tags)
 
     @staticmethod
     def _rules(operation):
