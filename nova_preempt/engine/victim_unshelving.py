@@ -127,8 +127,9 @@ class VictimUnshelver:
         victims = {
             victim.server_uuid: (decision_uuid, victim)
             for decision_uuid, victim in self._decisions.get_victims(
-                decisions.SHELVED) if self._comes_back(decision_uuid, victim)
-            or victim.server_uuid in wanted}
+                decisions.SHELVED) if victim.server_uuid in wanted
+            # One that was unshelved for a request has still its notice.
+            or victim.tries or self._comes_back(decision_uuid, victim)}
         self._looks.keep(victims.keys())
         observed = _Observed(victims, self._looks, self._clients.placement,
                              self._headroom, self._options, self._returning)

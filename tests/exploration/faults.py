@@ -78,6 +78,9 @@ ERRORS = {
 #: lost: how much later than its sender gives up a request may arrive, in s}
 SERVICES = {'placement': 60, 'nova': 60, 'nova api': 60, 'keystone': 60,
             'controller': 0}
+#: Calls that no HTTP client sends twice: each makes something new that only
+#: its answer names.
+NOT_TWICE = ('create trust', 'POST /servers')
 #: What such a late request may raise, which nobody hears.
 UNHEARD = (nova_exc.ClientException, ks_exc.ClientException,
            power_errors.PowerError)

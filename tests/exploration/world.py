@@ -181,7 +181,7 @@ class World:
             loop.sleep(self.faults.rng.uniform(0, 30))
             raise faults.ERRORS[kind](lost=True)
         result = function()
-        if fault == 'twice' and may_repeat:
+        if fault == 'twice' and may_repeat and what not in faults.NOT_TWICE:
             loop.tell('twice', kind, what)
             loop.switch()
             result = function()

@@ -98,6 +98,19 @@ class TestReturns(testtools.TestCase):
         self.restorer._wanted = lambda: frozenset('a')
         self.assertEqual(['a'], self.run_after(10))
 
+    def test_one_that_a_request_wanted_back_loses_its_notice(self):
+        """The request does not name it any more once it is unshelved."""
+        self.add('a')
+        self.victims['a'] = dataclasses.replace(
+            self.victims['a'], restore=False, asked='')
+        self.restorer._wanted = lambda: frozenset('a')
+        self.assertEqual(['a'], self.run_after(10))
+        self.restorer._wanted = frozenset
+        self.show('a', 'ACTIVE')
+        self.assertEqual([], self.run_after(60))
+        self.assertEqual(decisions.RESTORED, self.victims['a'].status)
+        self.nova.clear_notice.assert_called_once_with('a')
+
     def test_servers_shelved_by_their_owner_do_not_return(self):
         self.add('a', 'b', 'c')
         for uuid, asked in (('a', ''), ('b', 'shelve_offload')):
