@@ -203,22 +203,22 @@ def _totals(call, samples, since, until):
     return {
         'res_idle_core_s': totals.idle_core_s,
         'e_savings_core_s': totals.saved_core_s,
-        'delay_req': power_savings.delay_req(_delays(
-            energy_store.get_wakes(call.services.database, since, until),
-            now)),
+        'delay_req': power_savings.delay_req(_delayed(energy_store.get_wakes(
+            call.services.database, since, until), now)),
         'used_kwh': totals.used_kwh,
         'saved_kwh': totals.saved_kwh,
     }
 
 
-def _delays(wakes, now):
-    """Yield the Delays of servers, of running ones up to now."""
+def _delayed(wakes, now):
+    """Yield the DelayedRequests of servers, of running ones up to now."""
     for wake in wakes:
         duration_s = wake.duration_s
         if duration_s is None:
             duration_s = (now - wake.waited_at).total_seconds()
         if duration_s > 0:
-            yield power_savings.WakeDelay(wake.cores, wake.boot_s, duration_s)
+            yield power_savings.DelayedRequest(
+                wake.cores, wake.boot_s, duration_s)
 
 
 def _seconds(time):

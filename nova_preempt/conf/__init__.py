@@ -16,7 +16,7 @@ from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import preemption
-from nova_preempt.conf import quota
+from nova_preempt.conf import preemption_quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import rest_api
@@ -41,9 +41,8 @@ def register_api_opts(conf):
 
 def _register_others(conf):
     for module in (rest_api, backlog, benchmark_credentials, classes, database,
-                   engine_tasks,
-                   preemption, quota, reservation, reservation_blazar,
-                   weigher_multipliers):
+                   engine_tasks, preemption, preemption_quota, reservation,
+                   reservation_blazar, weigher_multipliers):
         module.register_opts(conf)
     # Nova's groups, if this process has them: by default keystoneauth waits
     # for a silent server for ever.

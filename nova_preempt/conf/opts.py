@@ -9,7 +9,7 @@ from nova_preempt.conf import database
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import preemption
-from nova_preempt.conf import quota
+from nova_preempt.conf import preemption_quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import rest_api
@@ -27,7 +27,7 @@ def list_opts():
         (energy.GROUP, energy.OPTS),
         (engine_tasks.GROUP, engine_tasks.OPTS),
         (preemption.GROUP, preemption.list_opts()),
-        (quota.GROUP, quota.OPTS),
+        (preemption_quota.GROUP, preemption_quota.OPTS),
         (reservation.GROUP, reservation.OPTS),
         (reservation_blazar.GROUP, reservation_blazar.list_opts()),
         (weigher_multipliers.GROUP, weigher_multipliers.OPTS),

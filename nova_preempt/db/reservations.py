@@ -148,9 +148,10 @@ class Reservations:
 
         :param reservation: a Reservation without times and hosts
         :param choose: called with the db.reservation_calendar.Calendar,
-            returns a core.reservation.calendar.Window, None if there is none
-        :param check: called with the Window and the open Reservations of the
-            project, raises if limits forbid it
+            returns a core.reservation.calendar.FoundWindow, None if there is
+            none
+        :param check: called with the FoundWindow and the open Reservations of
+            the project, raises if limits forbid it
         :param check_created: called with the number of reservations that the
             project created within 24 hours, raises if limits forbid it
         :returns: the Reservation as granted
@@ -323,7 +324,7 @@ def _in(column, values):
     return column.in_(values)
 
 
-def _granted(reservation, found: core.Window, now):
+def _granted(reservation, found: core.FoundWindow, now):
     start_at = reservation_model.from_s(found.start_s)
     end_at = reservation_model.from_s(found.end_s)
     return dataclasses.replace(

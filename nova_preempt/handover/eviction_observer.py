@@ -113,7 +113,7 @@ class EvictionObserver:
             eviction_steps.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)
 
-    def look_at_host(self, intent: eviction_values.CheckHost) -> None:
+    def look_at_host(self, intent: eviction_values.CheckHostUp) -> None:
         now = self._terminator.monotonic()
         when, is_up = self._hosts.get(intent.host, (None, None))
         if when is None or now - when > intent.max_age_s:

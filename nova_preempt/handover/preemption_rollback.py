@@ -23,7 +23,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
@@ -232,8 +232,8 @@ class PreemptionRollback:
         there = []
         for victim in victims:
             seen = self._nova.get(victim.server_uuid)
-            if rollback_rules.is_there(seen, decision.host):
-                if rollback_rules.is_moving(seen):
+            if closing_rules.is_there(seen, decision.host):
+                if closing_rules.is_moving(seen):
                     raise VictimBusy(f'server {victim.server_uuid} is still '
                                      f'being moved ({seen.task_state})')
                 there.append(victim)
@@ -283,8 +283,8 @@ class PreemptionRollback:
             # It was deleted while its allocations were restored, and Nova may
             # have freed them before that.
             self._placement.delete_allocations(victim.server_uuid)
-        status = rollback_rules.closing_status(seen, decision.host,
-                                               victim.asked)
+        status = closing_rules.closing_status(seen, decision.host,
+                                              victim.asked)
         if status == decisions.SHELVED:
             # The same may have happened during its offload.
             victim_allocations.free_offloaded(self._placement, victim,
@@ -293,7 +293,7 @@ class PreemptionRollback:
         if stays:
             self._resume(victim, seen)
         if victim.notice_s and (
-                stays or rollback_rules.may_stay(seen, status)) and (
+                stays or closing_rules.may_stay(seen, status)) and (
                 not self._nova.clear_notice(victim.server_uuid)):
             # It is resized, for example. PreemptorOutcomes withdraws it later.
             return decisions.ENDING
@@ -359,8 +359,8 @@ class PreemptionRollback:
         :raises NovaError, Paused: it has to be retried
         """
         seen = self._nova.get(victim.server_uuid)
-        if not rollback_rules.is_there(seen, decision.host) or (
-                rollback_rules.is_leaving(seen)):
+        if not closing_rules.is_there(seen, decision.host) or (
+                closing_rules.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
         locked = (not victim_allocations.is_locked_by_us(seen)

@@ -17,10 +17,10 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
-from nova_preempt.db import missing_outcomes
+from nova_preempt.db import pending_outcomes
 from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
@@ -48,18 +48,18 @@ class PreemptorOutcomes:
 
     def note(self) -> None:
         """Record the outcomes that are known by now."""
-        unknown = missing_outcomes.get_unresolved(self._db)
-        leaving = missing_outcomes.get_ending(self._db)
+        unknown = pending_outcomes.get_unresolved(self._db)
+        leaving = pending_outcomes.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown if item.is_placed}
             | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
         # No server was to be placed by these decisions.
-        missing_outcomes.set_no_outcome(self._db, [
+        pending_outcomes.set_no_outcome(self._db, [
             item.uuid for item in unknown
             if not item.is_placed and not item.victims_in_vain])
         for item in unknown:
             if item.is_placed and item.server_uuid not in unread:
-                found = rollback_rules.preemptor_outcome(
+                found = closing_rules.preemptor_outcome(
                     servers.get(item.server_uuid), item.host, item.operation,
                     item.flavor)
                 if found is not None:
@@ -77,7 +77,7 @@ class PreemptorOutcomes:
         """Record the status of a victim that outlived its decision."""
         victim = next(each for each in self._decisions.get_decision(
             decision_uuid).victims if each.server_uuid == uuid)
-        status = rollback_rules.last_status(
+        status = closing_rules.last_status(
             None if server is None or server.deleted else server, victim.asked)
         if status == decisions.KEPT and not was_alive:
             self._alive.add((decision_uuid, uuid))
@@ -100,12 +100,12 @@ class PreemptorOutcomes:
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 
-    def _set(self, item: missing_outcomes.MissingOutcome, found: str) -> None:
-        if not missing_outcomes.set_outcome(self._db, item.uuid, found):
+    def _set(self, item: pending_outcomes.PendingOutcome, found: str) -> None:
+        if not pending_outcomes.set_outcome(self._db, item.uuid, found):
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()
-        if item.victims_in_vain and (found == rollback_rules.FAILED or (
+        if item.victims_in_vain and (found == closing_rules.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.victims_in_vain)
             LOG.warning('%(number)d preemptible servers were evicted, but '

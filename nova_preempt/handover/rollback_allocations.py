@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import victim_allocations
@@ -44,7 +44,7 @@ class RollbackAllocations:
         emptied = [consumer.with_allocations({}) for consumer in consumers
                    if consumer.allocations]
         if not uuids or uuids[0] != allocation_claim.stand_in(decision) or (
-                consumers[0].allocations) or not rollback_rules.have_left(
+                consumers[0].allocations) or not closing_rules.have_left(
                     victim.status for victim in decision.victims):
             return emptied
         return [*emptied, *self._released_by_server(decision)]
@@ -94,7 +94,7 @@ class RollbackAllocations:
         restored: list[placement_api.Consumer] = []
         for victim in victims:
             consumer = consumers[victim.server_uuid]
-            if rollback_rules.lacks_space(
+            if closing_rules.lacks_space(
                     resources(consumer.allocations),
                     resources(victim.allocations), decision.provider_uuid):
                 restored.append(victim_allocations.as_it_was(

@@ -16,7 +16,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core import eviction_actions as core_actions
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 
@@ -65,8 +65,8 @@ def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
     :raises Conflict: another request was faster
     """
     consumer = placement.get_consumer(victim.server_uuid)
-    if rollback_rules.lacks_what_stop_freed(resources(consumer.allocations),
-                                            resources(victim.allocations)):
+    if closing_rules.lacks_what_stop_freed(resources(consumer.allocations),
+                                           resources(victim.allocations)):
         try:
             placement.post_allocations(
                 [as_it_was(victim, consumer.generation)])
@@ -100,7 +100,7 @@ def holds(placement: placement_api.Placement, uuid: str,
         LOG.warning('Cannot read the allocations of victim %(uuid)s: '
                     '%(exc)s', {'uuid': uuid, 'exc': exc})
         return False
-    if is_gone or (seen is not None and rollback_rules.is_at_rest(seen)):
+    if is_gone or (seen is not None and closing_rules.is_at_rest(seen)):
         return bool(allocations)
     return provider_uuid in allocations
 
@@ -120,5 +120,5 @@ def free_offloaded(placement: placement_api.Placement,
         # Read after the allocations: an unshelve shows before it claims, and a
         # later claim changes the generation.
         seen = look(victim.server_uuid)
-        if seen is not None and rollback_rules.is_at_rest(seen):
+        if seen is not None and closing_rules.is_at_rest(seen):
             placement.post_allocations([consumer.with_allocations({})])

@@ -352,7 +352,7 @@ _ACTS: dict[type, Callable[[EvictionRun, Any], None]] = {
     eviction_values.ReadServer: EvictionRun._look,
     eviction_values.ReadAllocation:
         lambda work, intent: work._view.look_at_allocation(intent),
-    eviction_values.CheckHost:
+    eviction_values.CheckHostUp:
         lambda work, intent: work._view.look_at_host(intent),
     eviction_values.CheckClaimedCapacity:
         lambda work, intent: work._view.look_at_claim(work.memory.unwanted),

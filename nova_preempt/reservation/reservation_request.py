@@ -71,7 +71,7 @@ def validate(request, options, now_s):
 
 
 def _window(request, now_s):
-    """Return a core AskedWindow."""
+    """Return a core RequestedWindow."""
     start_s, end_s = (
         None if time is None else to_s(field, time) for field, time in (
             ('start_time', request.start_time),

@@ -99,7 +99,7 @@ class Report:
         self._promised: dict[availability_margin.QosClass,
                              list[fractions.Fraction]] = {}
         self._moves: collections.Counter[str] = collections.Counter()
-        self._delays: list[power_savings.WakeDelay] = []
+        self._delays: list[power_savings.DelayedRequest] = []
         self._delay_s = 0.0
         self._now_us = now_us
         self._write = write
@@ -186,7 +186,7 @@ class Report:
     def delayed(self, server: Any, waited_s: float) -> None:
         """A server has waited for hosts to wake."""
         self._delay_s += waited_s
-        self._delays.append(power_savings.WakeDelay(
+        self._delays.append(power_savings.DelayedRequest(
             server.kind.resources.get('VCPU', 0), waited_s,
             server.left_us / SECOND if server.left_us else math.inf))
 

@@ -9,10 +9,10 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import eligibility
 from nova_preempt.core import requester_liveness
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
-from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
@@ -295,16 +295,16 @@ def withdrawals_are_not_retried():
 @fault(28, 'guests_keep_their_space')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
-    return returns(rollback_rules, 'is_moving', False)
+    return returns(closing_rules, 'is_moving', False)
 
 
 @fault(8, 'guests_keep_their_space')
 def leaving_victims_are_gone():
     """A victim that is being deleted counts as gone in a roll-back."""
     def is_there(seen, host):
-        return real(seen, host) and not rollback_rules.is_leaving(seen)
-    real = rollback_rules.is_there
-    return mock.patch.object(rollback_rules, 'is_there', is_there)
+        return real(seen, host) and not closing_rules.is_leaving(seen)
+    real = closing_rules.is_there
+    return mock.patch.object(closing_rules, 'is_there', is_there)
 
 
 @fault()

@@ -633,7 +633,7 @@ class TestReservedHosts(BacklogTestCase):
             reservation_model.Reservation(
                 uuidutils.generate_uuid(), PROJECT, 1, self.HOUR_S,
                 self.at(), 'shelve', 60),
-            lambda calendar: core_calendar.Window(
+            lambda calendar: core_calendar.FoundWindow(
                 start_s, start_s + self.HOUR_S, (host,)))
         lease_cache.current(CONF).refresh()
         return found.uuid

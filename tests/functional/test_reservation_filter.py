@@ -48,7 +48,8 @@ class ReservationTestCase(base.PreemptionTestCase):
                 str(uuid.uuid4()), project or self.api_fixture.project_id,
                 len(hosts), duration_s, self.now.replace(tzinfo=None),
                 'shelve', 60),
-            lambda calendar: core.Window(start_s, start_s + duration_s, hosts))
+            lambda calendar: core.FoundWindow(
+                start_s, start_s + duration_s, hosts))
         if start_s <= self.now.timestamp():
             self.mine.update(granted.uuid, status=reservation_model.ACTIVE)
         self.known.refresh()
@@ -132,7 +133,8 @@ class TestHint(ReservationTestCase):
             reservation_model.Reservation(
                 'new', self.api_fixture.project_id, 1, HOUR_S,
                 self.now.replace(tzinfo=None), 'shelve', 60),
-            lambda calendar: core.Window(now_s, now_s + HOUR_S, ('host2',)))
+            lambda calendar: core.FoundWindow(
+                now_s, now_s + HOUR_S, ('host2',)))
         self.mine.update('new', status=reservation_model.ACTIVE)
         self.boot_on('host2', 'new')
 

@@ -67,8 +67,8 @@ class ReservationTestCase(base.PreemptionTestCase):
                 uuid=str(uuid.uuid4()), project_id=self.project,
                 quantity=quantity or len(hosts), duration_s=duration_s,
                 window_start=self.naive(start_s), **values),
-            lambda _calendar: calendar.Window(start, start + duration_s,
-                                              hosts)).uuid
+            lambda _calendar: calendar.FoundWindow(start, start + duration_s,
+                                                   hosts)).uuid
 
     def pass_time(self, seconds):
         self.now += datetime.timedelta(seconds=seconds)

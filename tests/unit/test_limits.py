@@ -22,7 +22,7 @@ from nova_preempt.conf import classes
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import preemption
-from nova_preempt.conf import quota
+from nova_preempt.conf import preemption_quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import rest_api
 from nova_preempt.conf import weigher_multipliers
@@ -202,7 +202,8 @@ class TestSizes(unittest.TestCase):
         """Options of libraries, as of keystoneauth, do not count."""
         ours = [opt.dest for module in (
             rest_api, backlog, classes, energy, engine_tasks, preemption,
-            quota, reservation, weigher_multipliers) for opt in module.OPTS]
+            preemption_quota, reservation, weigher_multipliers)
+            for opt in module.OPTS]
         self.assertLessEqual(len(ours), OPTIONS)
 
     def test_lines_of_code(self):

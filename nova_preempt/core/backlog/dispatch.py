@@ -17,7 +17,7 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import kept_hosts
 from nova_preempt.core.backlog import ladder_choice
-from nova_preempt.core.backlog import refusal_backoff
+from nova_preempt.core.backlog import retry_check
 from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.batch_plans import BatchPlans
 from nova_preempt.core.backlog.batch_plans import PlannedBoot
@@ -94,7 +94,7 @@ class _Pass:
         for alternative, count, hosts, key in pending:
             tracker.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
-        self._pauses = refusal_backoff.RefusalBackoff(tracker, cloud, now)
+        self._pauses = retry_check.RetryCheck(tracker, cloud, now)
         for request in requests:
             self._call(request, self.check)
         self._requests = [request for request in requests
@@ -194,10 +194,10 @@ class _Pass:
         if waits_for is None:
             return None
         found = {**{name: value for name, value in waits_for.items()
-                    if name not in (kept_hosts.KEPT, refusal_backoff.SEEN)},
+                    if name not in (kept_hosts.KEPT, retry_check.SEEN)},
                  **self.keeping.remembered(request)}
         if seen is not None:
-            found[refusal_backoff.SEEN] = seen
+            found[retry_check.SEEN] = seen
         if found["code"] in boot_outcome.CODES:
             found.pop(kept_hosts.REFUSED, None)
         return found

@@ -36,7 +36,7 @@ class CloudSample:
 
 
 @dataclasses.dataclass(frozen=True)
-class WakeDelay:
+class DelayedRequest:
     """A request that waited for hosts to boot.
 
     :param duration_s: how long its server ran, above 0
@@ -61,7 +61,7 @@ class EnergyTotals:
     saved_kwh: float = 0.0
 
 
-def delay_req(delays: Iterable[WakeDelay]) -> float:
+def delay_req(delays: Iterable[DelayedRequest]) -> float:
     """Return delay_req: the boot time of each request by its duration.
 
     Summed over requests, for each core.

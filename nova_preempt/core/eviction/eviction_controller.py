@@ -76,14 +76,14 @@ def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
 
 def _looks_at_hosts(observed: Observed,
                     victims: Iterable[eviction_values.Victim]
-                    ) -> tuple[eviction_values.CheckHost, ...]:
+                    ) -> tuple[eviction_values.CheckHostUp, ...]:
     """Return a check of each host that was not checked in this round."""
     found: dict[str, str] = {}
     for victim in victims:
         if not victim.terms.for_good and (
                 victim.terms.host not in observed.hosts):
             found.setdefault(victim.terms.host, victim.uuid)
-    return tuple(eviction_values.CheckHost(host, uuid) for host,
+    return tuple(eviction_values.CheckHostUp(host, uuid) for host,
                  uuid in found.items())
 
 
@@ -180,7 +180,7 @@ def _looks(observed: Observed, memory: Memory,
             yield eviction_values.ReadAllocation(uuid)
         elif (found.what is StepKind.LOOK_AT_HOST
                 and host not in observed.hosts):
-            yield eviction_values.CheckHost(host, uuid)
+            yield eviction_values.CheckHostUp(host, uuid)
     if (observed.is_held is None and not memory.has_begun
             and any(found.what in _ON_SERVERS for found in steps.values())):
         yield eviction_values.CheckClaimedCapacity()
@@ -202,7 +202,7 @@ def _act(observed: Observed, memory: Memory,
         if isinstance(intent, eviction_values.CloseVictim) or not refusals]
     intents += [eviction_values.SpareVictim(uuid, why) for uuid,
                 why in refusals.items()]
-    looks: list[eviction_values.CheckHost] = []
+    looks: list[eviction_values.CheckHostUp] = []
     if not memory.pending and not refusals:
         looks, refusals = _lost_hosts(observed, memory)
     return controller.Step((*intents, *looks), dataclasses.replace(
@@ -233,7 +233,7 @@ def _intents(observed: Observed, memory: Memory, uuid: str,
 
 
 def _lost_hosts(observed: Observed, memory: Memory
-                ) -> tuple[list[eviction_values.CheckHost], dict[str, str]]:
+                ) -> tuple[list[eviction_values.CheckHostUp], dict[str, str]]:
     """Return hosts to check, and decisions whose host went down.
 
     Their victims have ended for a server that cannot be built there.
@@ -244,7 +244,7 @@ def _lost_hosts(observed: Observed, memory: Memory
         if host is None or victim.decision in memory.unwanted:
             continue
         if host not in observed.hosts:
-            looks[host] = eviction_values.CheckHost(
+            looks[host] = eviction_values.CheckHostUp(
                 host, victim.uuid, eviction_values.HANDOVER_AGE_S)
         elif observed.hosts[host] is False:
             lost[victim.decision] = eviction_steps.host_is_down(host)

@@ -2,7 +2,7 @@
 
 """The next step of an eviction, by the victim's present state in Nova.
 
-Computed before every action on a victim; rollback_rules.py handles victims of
+Computed before every action on a victim; closing_rules.py handles victims of
 a rolled back preemption. During a notice a server may change in any way: its
 owner shelves, resizes or deletes it, an administrator migrates it. A victim
 that is off its host and holds nothing there has ended, by whatever cause.

@@ -128,7 +128,7 @@ class ReadAllocation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheckHost:
+class CheckHostUp:
     """Check whether the compute service of a host is up.
 
     ``victim``: a server there; ``max_age_s``: how old the answer may be.
@@ -185,6 +185,6 @@ class SpareVictim:
     why: str
 
 
-Read = ReadServer | ReadAllocation | CheckHost | CheckClaimedCapacity
+Read = ReadServer | ReadAllocation | CheckHostUp | CheckClaimedCapacity
 Intent = GiveNotice | Read | CallNova | LockVictim | CloseVictim | SpareVictim
 Step = controller.Step[Intent, Memory]

@@ -112,7 +112,7 @@ class Search:
 
     def find(
         self, hosts: Sequence[calendar.ReservableHost], *,
-        at_any_time: bool = False, ) -> calendar.Window | None:
+        at_any_time: bool = False, ) -> calendar.FoundWindow | None:
         """Return the time and hosts that can be granted, None for none.
 
         :param at_any_time: whether the end of the window is ignored
@@ -129,7 +129,7 @@ class Search:
             duration_s=window.duration_s, quantity=self.quantity,
             ranking=self.ranking)
 
-    def check(self, found: calendar.Window,
+    def check(self, found: calendar.FoundWindow,
               others: Collection[reservation_model.Reservation]) -> None:
         """Raise if the project's limits are exceeded.
 

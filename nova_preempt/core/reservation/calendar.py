@@ -49,7 +49,7 @@ class HostWindow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Window:
+class FoundWindow:
     """A time window, and the names of its hosts, best first."""
 
     start_s: int
@@ -111,7 +111,7 @@ def is_free(busy: Sequence[Interval], start_s: int, end_s: int) -> bool:
 def find(
     hosts: Sequence[ReservableHost], *, window_start_s: int,
     window_end_s: int | None, duration_s: int, quantity: int,
-    ranking: Ranking = best_fit, ) -> Window | None:
+    ranking: Ranking = best_fit, ) -> FoundWindow | None:
     """Return the earliest time at which so many hosts are free, and the best.
 
     Nothing is reserved before window_start_s or beyond window_end_s, None for
@@ -131,7 +131,7 @@ def find(
     fits = (_fit(host, start_s, end_s) for host in hosts)
     best = heapq.nsmallest(
         quantity, (fit for fit in fits if fit is not None), key=ranking)
-    return Window(start_s, end_s, tuple(fit.name for fit in best))
+    return FoundWindow(start_s, end_s, tuple(fit.name for fit in best))
 
 
 def ranked(

@@ -9,7 +9,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.db import decisions
-from nova_preempt.db import missing_outcomes
+from nova_preempt.db import pending_outcomes
 from nova_preempt.scheduler import host_states
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def pending_group_members(process, spec_obj):
         hosts = [(decision.server_uuid, decision.host) for decision
                  in process.decisions.get_decisions(
                      statuses=(decisions.INTENT, decisions.CLAIMED))]
-        hosts += missing_outcomes.get_placed(process.db, BUILD_S).items()
+        hosts += pending_outcomes.get_placed(process.db, BUILD_S).items()
     except db_exc.DBError as exc:
         LOG.warning('Cannot read which servers of a group wait for their '
                     'hosts: %s', exc)

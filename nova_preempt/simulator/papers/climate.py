@@ -181,7 +181,7 @@ class RunResult:
 
     totals: power_savings.EnergyTotals
     late_s: Sequence[float]
-    delays: Sequence[power_savings.WakeDelay]
+    delays: Sequence[power_savings.DelayedRequest]
     series: time_series.Series
 
     def cores(self, what: str) -> list[float]:
@@ -228,7 +228,7 @@ def simulate(requests: Iterable[LeaseRequest], count: int, end_s: int, *,
         uuid, at_s, names = record['id'], record['t'], record['on']
         late_s.append(at_s - starts[uuid])
         if late_s[-1]:
-            delays.append(power_savings.WakeDelay(
+            delays.append(power_savings.DelayedRequest(
                 CORES * len(names), late_s[-1], asked[uuid].run_s))
         # The simulation knows what they draw while they are idle.
         joules += (ends.get(uuid, end_s) - at_s) * sum(

@@ -273,7 +273,7 @@ class TestChecks(testtools.TestCase):
         mine = reservations.Reservations(db.Database(self.conf), lambda: now)
         mine.grant(reservation_model.Reservation(
             'r1', 'p', 1, 60, now, 'shelve', 0),
-            lambda calendar: core.Window(0, 60, ('h1',)))
+            lambda calendar: core.FoundWindow(0, 60, ('h1',)))
         self.assert_found('Reservations', 'WARNING', '1 granted reservations')
         mine.update('r1', status=reservation_model.ACTIVE, ready_at=now)
         self.assert_nothing_found()

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
-from nova_preempt.conf import quota as quota_conf
+from nova_preempt.conf import preemption_quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import quota_claims

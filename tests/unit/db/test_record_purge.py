@@ -96,7 +96,7 @@ class TestPurge(test_decisions.TestSQLite):
         hosts = 'h1', 'h2'
         for number, status in enumerate(reservation_model.STATUSES):
             mine.grant(reservation_model.Reservation(f'{status}-1', **values),
-                       lambda _, start_s=100 * number: calendar.Window(
+                       lambda _, start_s=100 * number: calendar.FoundWindow(
                            start_s, start_s + 60, hosts))
             mine.update(f'{status}-1', status=status)
         self.assertEqual([['cancelled-1', 'error-1']],

@@ -12,11 +12,11 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
-from nova_preempt.db import missing_outcomes
 from nova_preempt.db import models
+from nova_preempt.db import pending_outcomes
 from nova_preempt.db import preemption_queries
 from nova_preempt.handover import preemptor_outcomes
 from tests.unit.db import test_decisions
@@ -75,15 +75,15 @@ class TestOutcomes(test_decisions.TestSQLite):
             self.add(uuid)
         self.add('claimed', decisions.CLAIMED)
         self.add('headroom', server_uuid='')
-        missing_outcomes.set_outcome(self.db, 'known',
-                                     rollback_rules.SERVED)
+        pending_outcomes.set_outcome(self.db, 'known',
+                                     closing_rules.SERVED)
         with self.db.writer() as session:
             session.get(models.Decision, 'old').updated_at -= (
                 datetime.timedelta(seconds=90))
         self.assertEqual({'s-new': 'h'},
-                         missing_outcomes.get_placed(self.db, 60))
+                         pending_outcomes.get_placed(self.db, 60))
         self.assertEqual({'s-new': 'h', 's-old': 'h'},
-                         missing_outcomes.get_placed(self.db, 120))
+                         pending_outcomes.get_placed(self.db, 120))
 
     def outcome(self, uuid):
         self.outcomes.note()
@@ -106,7 +106,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         for _ in range(2):
             self.assertEqual('served', self.outcome('d'))
         self.assertEqual(before + 1, self.counted('served'))
-        self.assertEqual([], missing_outcomes.get_unresolved(self.db))
+        self.assertEqual([], pending_outcomes.get_unresolved(self.db))
 
     def test_a_server_in_error(self):
         before = metrics.IN_VAIN._value.get()

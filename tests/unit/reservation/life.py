@@ -84,8 +84,8 @@ class LifeTestCase(testtools.TestCase):
                 window_start=reservation_model.from_s(start),
                 before_end_s=before_end_s,
                 **{'end_action': 'delete', **values}),
-            lambda _calendar: calendar.Window(start, start + duration_s,
-                                              hosts))
+            lambda _calendar: calendar.FoundWindow(start, start + duration_s,
+                                                   hosts))
 
     def get(self, uuid='r1'):
         return self.reservations.get(uuid)

@@ -43,7 +43,7 @@ class TestNative(unittest.TestCase):
         self.mine = reservations.Reservations(database, lambda: NOW)
 
     def grant(self, uuid, *hosts, start_s=NOW_S):
-        found = core.Window(start_s, start_s + 3600, hosts)
+        found = core.FoundWindow(start_s, start_s + 3600, hosts)
         return self.mine.grant(reservation_model.Reservation(
             uuid, 'p', len(hosts), 3600, NOW, 'shelve', 60),
             lambda calendar: found)

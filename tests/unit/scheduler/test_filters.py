@@ -34,7 +34,7 @@ class TestFilters(unittest.TestCase):
         process = mock.Mock()
         process.decisions.get_decisions = self.get_decisions
         self.enterContext(mock.patch.object(
-            filters.missing_outcomes, 'get_placed',
+            filters.pending_outcomes, 'get_placed',
             lambda db, build_s: self.placed))
         self.handler = filters.HostFilterHandler(functools.partial(
             filters.pending_group_members, process))

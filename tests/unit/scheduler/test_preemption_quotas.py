@@ -14,7 +14,7 @@ from oslo_limit import fixture as limit_fixture
 from oslo_limit import limit
 
 from nova_preempt import exceptions
-from nova_preempt.conf import quota as quota_conf
+from nova_preempt.conf import preemption_quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_context

@@ -16,8 +16,8 @@ class TestDelay(unittest.TestCase):
 
     def test_004_c_delay_req(self):
         self.assertAlmostEqual(1.2, power_savings.delay_req([
-            power_savings.WakeDelay(8, 180, 3600),
-            power_savings.WakeDelay(4, 120, 600)]))
+            power_savings.DelayedRequest(8, 180, 3600),
+            power_savings.DelayedRequest(4, 120, 600)]))
 
     def test_no_samples(self):
         self.assertEqual(power_savings.EnergyTotals(),

@@ -56,7 +56,7 @@ class TestController(unittest.TestCase):
         self.assertEqual(0, found.wake_at_us)
 
     def test_no_notice_before_the_host_was_checked(self):
-        self.assertEqual((eviction_values.CheckHost('h', 'a'),),
+        self.assertEqual((eviction_values.CheckHostUp('h', 'a'),),
                          self.step(0, hosts={}).intents)
         self.assertFalse(self.memory.has_notice)
 
@@ -202,8 +202,8 @@ class TestController(unittest.TestCase):
     def test_the_host_is_looked_at_before_it_is_handed_over(self):
         self.memory = eviction_values.Memory({}, 0.0, has_notice=True)
         self.assertEqual(
-            (eviction_values.CheckHost('h', 'b',
-                                       eviction_values.HANDOVER_AGE_S),),
+            (eviction_values.CheckHostUp('h', 'b',
+                                         eviction_values.HANDOVER_AGE_S),),
             self.step(30, hosts={}).intents)
         self.assertFalse(self.memory.is_over)
         self.step(30, hosts={'h': False})

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import victim_status
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
-from nova_preempt.core.eviction import rollback_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from tests.unit.core import machines
@@ -132,7 +132,7 @@ class EvictionMachine(machines.Machine):
     def roll_back(self):
         for uuid in self.memory.pending:
             server = self.servers[uuid]
-            status = rollback_rules.closing_status(
+            status = closing_rules.closing_status(
                 server.observed(self.now_us), HERE, self.asked.get(uuid, ''))
             if status == victim_status.GONE:
                 assert not server.exists, server
@@ -201,7 +201,7 @@ class EvictionMachine(machines.Machine):
             facts['holds'][intent.victim] = (
                 bool(held if seen is None else HERE in held)
                 if is_read else None)
-        elif isinstance(intent, eviction_values.CheckHost):
+        elif isinstance(intent, eviction_values.CheckHostUp):
             facts['hosts'][intent.host] = self.is_up if is_read else None
         else:
             facts['is_held'] = self.is_claimed and is_read

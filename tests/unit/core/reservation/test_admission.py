@@ -20,7 +20,7 @@ def reservation(start_s=1000, end_s=2000, quantity=1, **values):
         'end_at': end_at, **values})
 
 
-class TestAskedWindow(unittest.TestCase):
+class TestRequestedWindow(unittest.TestCase):
 
     def ask(self, start_s=None, end_s=None, duration_s=None):
         asked = admission.requested_window(1000, start_s, end_s, duration_s)

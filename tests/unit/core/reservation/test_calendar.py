@@ -7,8 +7,8 @@ from __future__ import annotations
 import unittest
 
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation.calendar import FoundWindow
 from nova_preempt.core.reservation.calendar import ReservableHost
-from nova_preempt.core.reservation.calendar import Window
 
 #: The example of 004-d.
 HOSTS = (
@@ -126,7 +126,7 @@ class TestRankings(unittest.TestCase):
             ranking=getattr(calendar, ranking),
         )
         self.assertEqual((100, 200), found and (found.start_s, found.end_s))
-        assert isinstance(found, Window)
+        assert isinstance(found, FoundWindow)
         return "".join(found.hosts)
 
     def test_the_tightest_gap(self) -> None:

@@ -14,9 +14,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation.calendar import FoundWindow
 from nova_preempt.core.reservation.calendar import Interval
 from nova_preempt.core.reservation.calendar import ReservableHost
-from nova_preempt.core.reservation.calendar import Window
 from tests.unit.core.support import LAW
 
 END_S = 24
@@ -52,7 +52,7 @@ class Request:
         self,
         hosts: list[ReservableHost],
         ranking: calendar.Ranking = calendar.best_fit,
-    ) -> Window | None:
+    ) -> FoundWindow | None:
         """Ask."""
         return calendar.find(
             hosts,
@@ -190,7 +190,7 @@ class TestLaws(unittest.TestCase):
             hosts = self.take(hosts, found)
 
     def take(self, hosts: list[ReservableHost],
-             found: Window) -> list[ReservableHost]:
+             found: FoundWindow) -> list[ReservableHost]:
         """Return the hosts after the reservation."""
         taken = []
         for host in hosts:

@@ -26,8 +26,8 @@ _AT_ONCE = 3
 _PARTS = 8
 
 
-class RefusalBackoff:
-    """Tells which requests of a pass are still backing off.
+class RetryCheck:
+    """Tells which refused requests of a pass are not retried yet.
 
     :param tracker: the remaining capacity
     :param cloud: as the pass sees it

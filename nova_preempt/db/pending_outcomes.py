@@ -15,7 +15,7 @@ LIMIT = 1000
 
 
 @dataclasses.dataclass(frozen=True)
-class MissingOutcome:
+class PendingOutcome:
     """A closed decision whose outcome is unknown.
 
     :ivar victims_in_vain: number of victims that were evicted in vain if the
@@ -93,7 +93,7 @@ def get_ending(database):
 
 
 def _unresolved(row):
-    return MissingOutcome(
+    return PendingOutcome(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
         row.record.get('flavor', ''),
         sum(victim.status in victim_status.LOST_IN_VAIN

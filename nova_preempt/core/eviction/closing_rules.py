@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Decides what happens to the victims of a rolled back preemption.
+"""Decides how the victims of a closed preemption ended, and its server.
 
-Victims that still exist keep running with their allocations. Victims that Nova
-is deleting or shelving are polled until their state is known.
+After a rollback, victims that still exist keep running with their allocations.
+Victims that Nova is deleting or shelving are polled until their state is
+known.
 """
 
 from collections.abc import Iterable, Mapping

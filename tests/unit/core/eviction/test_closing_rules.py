@@ -5,7 +5,7 @@
 import datetime
 import unittest
 
-from nova_preempt.core.eviction import rollback_rules
+from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.observed_server import ObservedServer
 
 RAN = datetime.datetime(2026, 1, 1)
@@ -22,16 +22,16 @@ class TestTakenBack(unittest.TestCase):
                 ('stopped', None, 'here', True),
                 ('shelved_offloaded', None, None, False),
                 ('active', None, 'there', False)):
-            self.assertEqual(there, rollback_rules.is_there(ObservedServer(
+            self.assertEqual(there, closing_rules.is_there(ObservedServer(
                 'a', vm_state, task_state, host), 'here'))
-        self.assertFalse(rollback_rules.is_there(None, 'here'))
+        self.assertFalse(closing_rules.is_there(None, 'here'))
 
     def test_victims_that_are_moving(self):
         for task_state, moving in (
                 ('migrating', True), ('resize_prep', True),
                 ('resize_migrated', True), ('rebuilding', True),
                 (None, False), ('deleting', False), ('powering-off', False)):
-            self.assertEqual(moving, rollback_rules.is_moving(ObservedServer(
+            self.assertEqual(moving, closing_rules.is_moving(ObservedServer(
                 'a', 'active', task_state, 'here')))
 
     def test_victims_without_their_space(self):
@@ -47,7 +47,7 @@ class TestTakenBack(unittest.TestCase):
                 ({'there': {'VCPU': 2}, 'shared': {'DISK_GB': 5}}, True),
                 ({**had, 'there': {'VCPU': 2}}, False)):
             self.assertEqual(lacks,
-                             rollback_rules.lacks_space(has, had, 'here'), has)
+                             closing_rules.lacks_space(has, had, 'here'), has)
 
     def test_stopped_victims_without_their_space(self):
         had = {'here': {'VCPU': 2, 'MEMORY_MB': 2, 'DISK_GB': 5}}
@@ -62,7 +62,7 @@ class TestTakenBack(unittest.TestCase):
                 ({'here': {'DISK_GB': 9}}, False),
                 ({'there': {'DISK_GB': 5}}, False)):
             self.assertEqual(
-                lacks, rollback_rules.lacks_what_stop_freed(has, had), has)
+                lacks, closing_rules.lacks_what_stop_freed(has, had), has)
 
     def test_closing_statuses(self):
         for vm_state, task_state, host, status in (
@@ -73,26 +73,26 @@ class TestTakenBack(unittest.TestCase):
                 ('shelved', 'shelving_offloading', 'here', 'ending'),
                 ('shelved', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, None, 'shelved')):
-            self.assertEqual(status, rollback_rules.closing_status(
+            self.assertEqual(status, closing_rules.closing_status(
                 ObservedServer('a', vm_state, task_state, host),
                 'here', 'shelve'))
         self.assertEqual('gone',
-                         rollback_rules.closing_status(None, 'here', ''))
+                         closing_rules.closing_status(None, 'here', ''))
 
     def test_a_victim_shelved_by_its_owner_stays_shelved(self):
         seen = ObservedServer('a', 'shelved', None, 'here')
         for asked in ('', 'shelve_offload', 'stop'):
-            self.assertEqual('kept', rollback_rules.closing_status(
+            self.assertEqual('kept', closing_rules.closing_status(
                 seen, 'here', asked))
         for asked in ('shelve', 'unrescue', 'confirm_resize',
                       'live_migrate'):
-            self.assertEqual('shelved', rollback_rules.closing_status(
+            self.assertEqual('shelved', closing_rules.closing_status(
                 seen, 'here', asked))
 
     def test_an_eviction_that_does_not_show_yet(self):
         """Nova first confirms a resize, for example."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
-            self.assertEqual(status, rollback_rules.closing_status(
+            self.assertEqual(status, closing_rules.closing_status(
                 ObservedServer('a', 'active', None, host),
                 'here', 'force_delete'))
 
@@ -108,39 +108,39 @@ class TestTakenBack(unittest.TestCase):
                 ('deleted', None, 'here', 'gone'),
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
-            self.assertEqual(status, rollback_rules.last_status(ObservedServer(
+            self.assertEqual(status, closing_rules.last_status(ObservedServer(
                 'a', vm_state, task_state, host), 'shelve'))
-        self.assertEqual('gone', rollback_rules.last_status(None, ''))
+        self.assertEqual('gone', closing_rules.last_status(None, ''))
 
 
 class TestPreemptorOutcome(unittest.TestCase):
 
     def outcome(self, vm_state='active', task_state=None, host='h',
                 operation='create', **values):
-        return rollback_rules.preemptor_outcome(
+        return closing_rules.preemptor_outcome(
             ObservedServer('s', vm_state, task_state, host, **{
                 'flavor': 'f', 'launched_at': RAN, **values}),
             'h', operation, 'f')
 
     def test_outcomes_of_the_new_server(self):
         for expected, args, values in (
-                (rollback_rules.SERVED, ('active',), {}),
-                (rollback_rules.SERVED, ('resized',),
+                (closing_rules.SERVED, ('active',), {}),
+                (closing_rules.SERVED, ('resized',),
                  {'operation': 'resize'}),
-                (rollback_rules.SERVED, ('stopped',),
+                (closing_rules.SERVED, ('stopped',),
                  {'operation': 'evacuate'}),
-                (rollback_rules.ELSEWHERE, ('active', None, 'other'), {}),
-                (rollback_rules.FAILED, ('error',), {}),
-                (rollback_rules.FAILED, ('error', None, None), {}),
-                (rollback_rules.FAILED, ('shelved_offloaded', None, None),
+                (closing_rules.ELSEWHERE, ('active', None, 'other'), {}),
+                (closing_rules.FAILED, ('error',), {}),
+                (closing_rules.FAILED, ('error', None, None), {}),
+                (closing_rules.FAILED, ('shelved_offloaded', None, None),
                  {'operation': 'unshelve'}),
                 # Its flavor is the old one.
-                (rollback_rules.FAILED, ('active',),
+                (closing_rules.FAILED, ('active',),
                  {'operation': 'resize', 'flavor': 'small'}),
-                (rollback_rules.SERVED, ('deleted',), {'deleted': True}),
-                (rollback_rules.DELETED, ('deleted',),
+                (closing_rules.SERVED, ('deleted',), {'deleted': True}),
+                (closing_rules.DELETED, ('deleted',),
                  {'deleted': True, 'launched_at': None}),
-                (rollback_rules.DELETED, ('deleted', None, None),
+                (closing_rules.DELETED, ('deleted', None, None),
                  {'deleted': True}),
                 # Nova frees what it has before it is gone.
                 (None, ('deleted',), {}),
@@ -149,18 +149,18 @@ class TestPreemptorOutcome(unittest.TestCase):
                 (None, ('error', 'rebuilding'), {'operation': 'evacuate'}),
                 (None, ('error', 'rebuild_spawning'),
                  {'operation': 'evacuate'}),
-                (rollback_rules.FAILED, ('error',),
+                (closing_rules.FAILED, ('error',),
                  {'operation': 'evacuate'}),
-                (rollback_rules.FAILED, ('error', 'deleting'),
+                (closing_rules.FAILED, ('error', 'deleting'),
                  {'operation': 'evacuate'}),
                 # By its owner, who was not served.
-                (rollback_rules.FAILED, ('error', 'rebuilding'), {}),
+                (closing_rules.FAILED, ('error', 'rebuilding'), {}),
                 (None, ('building', 'spawning'), {}),
                 (None, ('building',), {}),
                 (None, ('active', 'resize_migrating'),
                  {'operation': 'resize'})):
             self.assertEqual(expected, self.outcome(*args, **values),
                              (args, values))
-        self.assertEqual(rollback_rules.DELETED,
-                         rollback_rules.preemptor_outcome(None, 'h', 'create',
-                                                          'f'))
+        self.assertEqual(closing_rules.DELETED,
+                         closing_rules.preemptor_outcome(None, 'h', 'create',
+                                                         'f'))
