@@ -44,7 +44,7 @@ from nova_preempt.core.backlog import dispatch_values
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_store
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import schema
 
 SEED = 2013
@@ -154,8 +154,8 @@ class Bench:
         # All at once, which those who leave them do not.
         with self.database.writer() as session:
             session.execute(sa.insert(backlog_models.BacklogRequest), [
-                row_types.values(self.request(rng, number - item, item),
-                                 'boots', 'servers')
+                row_schemas.values(self.request(rng, number - item, item),
+                                   'boots', 'servers')
                 for item in range(number)])
 
     def request(self, rng: random.Random, age_s: int, number: int

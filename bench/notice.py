@@ -21,7 +21,7 @@ import time
 from nova import context as nova_context
 import oslo_messaging as messaging
 
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.core import observed_server
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.scheduler import manager
@@ -62,7 +62,7 @@ class Waiting:
         cloud.case.flags(group='preemption', notice_s=notice_s,
                          maximum_notice_s=notice_s,
                          max_waiting_requests=sys.maxsize)
-        cloud.case.patch(instance_poller, 'POLL_INTERVAL_S', 0.5)
+        cloud.case.patch(awaited_servers, 'POLL_INTERVAL_S', 0.5)
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption

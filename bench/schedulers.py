@@ -11,14 +11,14 @@ import oslo_messaging as messaging
 
 from nova_preempt.core import model
 from nova_preempt.core.eviction import eviction_values
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import manager
-from nova_preempt.scheduler import nova_cloud_port
+from nova_preempt.scheduler import nova_cloud_view
 from nova_preempt.scheduler import request_context
 
 #: The constants of the scheduler that the embedded cloud lowers.
-DEFAULTS = {name: getattr(cloud_port, name)
+DEFAULTS = {name: getattr(cloud_view, name)
             for name in ('MAX_AGE_S', 'LIST_MAX_AGE_S')}
 
 
@@ -46,7 +46,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
             context, spec_obj, self.host_manager)
         preemption = self._preemption
         wanted = model.Request.of(resources.merged_resources())
-        cloud = nova_cloud_port.NovaCloudPort(
+        cloud = nova_cloud_view.NovaCloudView(
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline()),
             resources, wanted)
@@ -84,7 +84,7 @@ class Schedulers:
         self.ours.preemption.known.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
         for name, value in DEFAULTS.items():
-            cloud.case.patch(cloud_port, name, value)
+            cloud.case.patch(cloud_view, name, value)
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):

@@ -9,11 +9,11 @@ decision can be looked at, or made by other code, without the cloud.
 import contextlib
 import dataclasses
 
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import scheduling_cycle
 
-#: The questions of core.scheduling.cloud_port.CloudPort.
-QUESTIONS = frozenset(name for name in vars(cloud_port.CloudPort)
+#: The questions of core.scheduling.cloud_view.CloudView.
+QUESTIONS = frozenset(name for name in vars(cloud_view.CloudView)
                       if not name.startswith('_'))
 
 

@@ -5,7 +5,7 @@
 from nova_preempt.db import backlog_models  # noqa: F401 (see above)
 from nova_preempt.db.connection import Database
 from nova_preempt.db.decisions import Decisions
-from nova_preempt.db.row_types import Decision
-from nova_preempt.db.row_types import Victim
+from nova_preempt.db.row_schemas import Decision
+from nova_preempt.db.row_schemas import Victim
 
 __all__ = ('Database', 'Decision', 'Decisions', 'Victim')

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_history
 from nova_preempt.db import backlog_models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
 _REQUEST = backlog_models.BacklogRequest
 _CHANGE = backlog_models.BacklogChange
@@ -24,7 +24,7 @@ def changes(session, uuid):
     """Return {id: StateChange} of a request, oldest first."""
     return {number: backlog_model.StateChange(*values)
             for number, *values in session.execute(
-                sa.select(_CHANGE.id, *row_types.columns(
+                sa.select(_CHANGE.id, *row_schemas.columns(
                     _CHANGE, backlog_model.StateChange))
                 .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
@@ -67,7 +67,7 @@ def between(database, since, until, project_id=None):
 def of(database, uuids):
     """Return {uuid: core History} of these requests."""
     found = {}
-    for some in row_types.batches(sorted(uuids)):
+    for some in row_schemas.batches(sorted(uuids)):
         found.update(_by_uuid(database, _heads().where(
             _REQUEST.uuid.in_(some))))
     return found
@@ -89,7 +89,7 @@ def _histories(database, query):
 def _by_uuid(database, query):
     with database.reader() as session:
         heads = {row.uuid: row for row in session.execute(query)}
-        for uuids in row_types.batches(heads):
+        for uuids in row_schemas.batches(heads):
             changes = {}
             for row in session.execute(
                     sa.select(_CHANGE.request_uuid, _CHANGE.at, _CHANGE.state)

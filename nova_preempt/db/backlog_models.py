@@ -10,7 +10,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
 
 class _Alternatives(models.Json):
@@ -19,7 +19,7 @@ class _Alternatives(models.Json):
     cache_ok = True
 
     def process_bind_param(self, value, dialect):
-        return json.dumps([row_types.values(item, 'hosts', 'own_hosts')
+        return json.dumps([row_schemas.values(item, 'hosts', 'own_hosts')
                            for item in value])
 
     def process_result_value(self, value, dialect):
@@ -45,7 +45,7 @@ class _Priorities(models.Json):
         return dialect.type_descriptor(sa.Text())
 
     def process_bind_param(self, value, dialect):
-        return value and json.dumps(row_types.values(value))
+        return value and json.dumps(row_schemas.values(value))
 
     def process_result_value(self, value, dialect):
         return value and backlog_model.SlaPriorities(**json.loads(value))
@@ -88,7 +88,7 @@ BacklogRequest = models.mapped(
     estimate_s=sa.BigInteger())
 
 BacklogBegun = models.mapped(
-    'backlog_begun', row_types.PendingSubmission, ['uuid'],
+    'backlog_begun', row_schemas.PendingSubmission, ['uuid'],
     # Whether the engine searches for the trust to delete it.
     sa.Column('given_up', sa.Boolean, nullable=False, default=False))
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts rows of waiting requests to core objects."""
+"""Loads requests of the backlog from their rows, and shortens closed ones."""
 
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog_models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
 _REQUEST = backlog_models.BacklogRequest
 _BOOT = backlog_models.BacklogBoot
@@ -34,14 +34,14 @@ def fetch(session, query, with_bodies=True):
     """Return the core Requests of a query, with their boots and servers."""
     left_out = {} if with_bodies else {'body': {}}
     found = session.execute(query.with_only_columns(
-        *row_types.columns(_REQUEST, backlog_model.Request, 'boots', 'servers',
-                           *left_out),
+        *row_schemas.columns(_REQUEST, backlog_model.Request, 'boots',
+                             'servers', *left_out),
         maintain_column_froms=True)).all()
     uuids = [row.uuid for row in found]
     boots = _parts(session, uuids, _BOOT, backlog_model.BootCall, _BOOT.number)
     servers = _parts(session, uuids, _SERVER, backlog_model.OwnServer,
                      _SERVER.boot, _SERVER.uuid)
-    return [row_types.load(
+    return [row_schemas.load(
         backlog_model.Request, row, boots=tuple(boots[row.uuid]),
         servers=tuple(servers[row.uuid]), **left_out) for row in found]
 
@@ -49,9 +49,9 @@ def fetch(session, query, with_bodies=True):
 def _parts(session, uuids, table, cls, *order):
     """Return {uuid of a request: [its boots, or servers]}."""
     parts = {uuid: [] for uuid in uuids}
-    for some in row_types.batches(uuids):
+    for some in row_schemas.batches(uuids):
         for uuid, *values in session.execute(
-                sa.select(table.request_uuid, *row_types.columns(table, cls))
+                sa.select(table.request_uuid, *row_schemas.columns(table, cls))
                 .where(table.request_uuid.in_(some)).order_by(*order)):
             parts[uuid].append(cls(*values))
     return parts
@@ -65,7 +65,7 @@ def given_up(database, uuids):
     """
     found = set()
     with database.reader() as session:
-        for some in row_types.batches(uuids):
+        for some in row_schemas.batches(uuids):
             found.update(session.scalars(
                 sa.select(_SERVER.uuid).join(
                     _REQUEST, _REQUEST.uuid == _SERVER.request_uuid)

@@ -17,7 +17,7 @@ from nova_preempt.db import backlog_history
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_rows
 from nova_preempt.db import backlog_submissions
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _REQUEST = backlog_models.BacklogRequest
@@ -53,7 +53,7 @@ def create(database, request, begun=False, sealed=None):
         session.execute(sa.insert(_REQUEST).values(
             **backlog_rows.closing({
                 'sealed': sealed,
-                **row_types.values(request, 'boots', 'servers')})))
+                **row_schemas.values(request, 'boots', 'servers')})))
         serial = backlog_history.note(
             session, request.uuid, request.created_at, request.state,
             request.reason)
@@ -114,7 +114,7 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
 
 def bodies(database, uuids):
     """Iterate over (uuid, body) of these requests, as far as they exist."""
-    for some in row_types.batches(sorted(uuids), _BODIES):
+    for some in row_schemas.batches(sorted(uuids), _BODIES):
         yield from map(tuple, database.read(
             sa.select(_REQUEST.uuid, _REQUEST.body)
             .where(_REQUEST.uuid.in_(some))))
@@ -259,7 +259,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
             estimate_s=None, updated_at=boot.asked_at)
         if found:
             session.execute(sa.insert(_BOOT).values(
-                request_uuid=uuid, **row_types.values(boot)))
+                request_uuid=uuid, **row_schemas.values(boot)))
             if forgotten:
                 _forget(session, uuid, forgotten, boot.asked_at)
             backlog_history.note(session, uuid, boot.asked_at,
@@ -269,7 +269,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
 
 def _forget(session, uuid, numbers, now):
     """Delete boots without servers, and condense their history."""
-    for some in row_types.batches(numbers):
+    for some in row_schemas.batches(numbers):
         session.execute(sa.delete(_BOOT).where(
             _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
     changes = backlog_history.changes(session, uuid)
@@ -286,14 +286,14 @@ def _forget(session, uuid, numbers, now):
     first = list(changes)[:replaced]
     for number, change in zip(first, sums, strict=False):
         session.execute(sa.update(_CHANGE).where(_CHANGE.id == number).values(
-            **row_types.values(change)))
-    for some in row_types.batches(forgotten + first[len(sums):]):
+            **row_schemas.values(change)))
+    for some in row_schemas.batches(forgotten + first[len(sums):]):
         session.execute(sa.delete(_CHANGE).where(_CHANGE.id.in_(some)))
 
 
 def _write_servers(session, uuid, servers):
     for server in sorted(servers, key=lambda item: item.uuid):
-        values = row_types.values(server, 'uuid')
+        values = row_schemas.values(server, 'uuid')
         if not session.execute(sa.update(_SERVER).where(
                 _SERVER.uuid == server.uuid).values(**values)).rowcount:
             session.execute(sa.insert(_SERVER).values(
@@ -363,7 +363,7 @@ def note(database, notes):
     found = [{'of': uuid, 'place': item.position, 'why': item.waits_for,
               'wait_s': item.estimate_s}
              for uuid, item in sorted(notes.items())]
-    for some in row_types.batches(found):
+    for some in row_schemas.batches(found):
         with database.writer() as session:
             session.execute(statement, some)
 

@@ -8,9 +8,9 @@ died; its trust is orphaned.
 import sqlalchemy as sa
 
 from nova_preempt.db import backlog_models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
-from nova_preempt.db.row_types import PendingSubmission
+from nova_preempt.db.row_schemas import PendingSubmission
 
 _BEGUN = backlog_models.BacklogBegun
 
@@ -31,7 +31,7 @@ def restore(session, begun):
 
 def _insert(session, begun):
     session.execute(sa.insert(_BEGUN).values(
-        **row_types.values(begun), given_up=False))
+        **row_schemas.values(begun), given_up=False))
 
 
 def older(database, before, limit=None):
@@ -41,7 +41,7 @@ def older(database, before, limit=None):
 
 
 def _older(session, before, limit=None):
-    query = (sa.select(*row_types.columns(_BEGUN, PendingSubmission))
+    query = (sa.select(*row_schemas.columns(_BEGUN, PendingSubmission))
              .where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
     return [PendingSubmission(*row) for row in session.execute(query)]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import boot_host_choice
 from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import backlog_models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _CHOSEN = backlog_models.BacklogChosenHosts
@@ -26,8 +26,8 @@ def keep_choice(database, secret, choice):
     :param choice: a core.backlog.boot_host_choice.ChosenHosts
     """
     with database.writer() as session:
-        row_types.upsert(session, _CHOSEN, {'digest': _digest(secret)},
-                         row_types.values(choice))
+        row_schemas.upsert(session, _CHOSEN, {'digest': _digest(secret)},
+                           row_schemas.values(choice))
 
 
 def get_choice(database, secret):
@@ -62,7 +62,7 @@ def _digest(secret):
 
 
 def _choices(database, *conditions):
-    columns = row_types.columns(_CHOSEN, boot_host_choice.ChosenHosts)
+    columns = row_schemas.columns(_CHOSEN, boot_host_choice.ChosenHosts)
     return [boot_host_choice.ChosenHosts(*row) for row in database.read(
         sa.select(*columns).where(*conditions))]
 
@@ -71,7 +71,7 @@ def get_turns(database):
     """Return {project_id: core.backlog.kept_host_turns.ProjectTurn}."""
     turn = kept_host_turns.ProjectTurn
     return {project: turn(*values) for project, *values in database.read(
-        sa.select(_TURN.project_id, *row_types.columns(_TURN, turn)))}
+        sa.select(_TURN.project_id, *row_schemas.columns(_TURN, turn)))}
 
 
 @transaction_retries.retried_upsert
@@ -91,5 +91,5 @@ def replace_turns(database, before, after):
             session.execute(sa.delete(_TURN).where(
                 _TURN.project_id == project))
         for project, turn in changed.items():
-            row_types.upsert(session, _TURN, {'project_id': project},
-                             row_types.values(turn))
+            row_schemas.upsert(session, _TURN, {'project_id': project},
+                               row_schemas.values(turn))

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from nova_preempt.core import victim_status
 from nova_preempt.db import database_clock
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 # Statuses of a decision. A decision in OPEN has to be finished.
@@ -66,8 +66,8 @@ _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
 
 
-Decision = row_types.Decision
-Victim = row_types.Victim
+Decision = row_schemas.Decision
+Victim = row_schemas.Victim
 
 
 class Decisions:
@@ -97,16 +97,17 @@ class Decisions:
 
     @transaction_retries.retried
     def _create_decision(self, decision, check, since):
-        values = {**row_types.values(decision, 'victims'),
+        values = {**row_schemas.values(decision, 'victims'),
                   'created_at': timeutils.utcnow(),
                   'updated_at': database_clock.now()}
-        victims = [{**row_types.values(victim), 'decision_uuid': decision.uuid}
+        victims = [{**row_schemas.values(victim),
+                    'decision_uuid': decision.uuid}
                    for victim in decision.victims]
         with self._db.writer() as session:
             if check is not None:
                 # Without the lock, concurrent transactions do not see each
                 # other's victims, except in SQLite.
-                row_types.lock(session, models.Lock, _BUDGETS_LOCK)
+                row_schemas.lock(session, models.Lock, _BUDGETS_LOCK)
             session.execute(sa.insert(_DECISIONS).values(**values))
             if victims:
                 session.execute(sa.insert(_VICTIMS), victims)
@@ -167,8 +168,7 @@ class Decisions:
 
     @transaction_retries.retried
     def update_victim(self, decision_uuid, server_uuid, status, **values):
-        self._db.write(
-            sa.update(_VICTIMS)
+        self._db.write(sa.update(_VICTIMS)
             .where(models.Victim.decision_uuid == decision_uuid)
             .where(models.Victim.server_uuid == server_uuid)
             .values(status=status, **values))
@@ -240,7 +240,7 @@ class Decisions:
                  .where(models.Victim.status == status)
                  .order_by(models.Victim.ended_at, models.Victim.server_uuid))
         with self._db.reader() as session:
-            return [(row.decision_uuid, row_types.load(Victim, row))
+            return [(row.decision_uuid, row_schemas.load(Victim, row))
                     for row in session.execute(query).scalars()]
 
     def get_statuses(self, uuids):
@@ -252,7 +252,7 @@ class Decisions:
         victim, decision = models.Victim, models.Decision
         found = {}
         with self._db.reader() as session:
-            for some in row_types.batches(sorted(uuids)):
+            for some in row_schemas.batches(sorted(uuids)):
                 found.update(session.execute(
                     sa.select(victim.server_uuid, victim.status)
                     .join(decision, decision.uuid == victim.decision_uuid)
@@ -310,8 +310,8 @@ def has_effect():
 
 def load(row):
     """Return the Decision of a row, with its victims."""
-    return row_types.load(Decision, row, victims=tuple(
-        row_types.load(Victim, victim) for victim in row.victims))
+    return row_schemas.load(Decision, row, victims=tuple(
+        row_schemas.load(Victim, victim) for victim in row.victims))
 
 
 def _ending(session, since):

@@ -13,14 +13,14 @@ import sqlalchemy as sa
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
-HostPower = row_types.HostPower
-HostEfficiency = row_types.HostEfficiency
-HostPowerReading = row_types.HostPowerReading
-EnergySample = row_types.EnergySample
-WakeWait = row_types.WakeWait
+HostPower = row_schemas.HostPower
+HostEfficiency = row_schemas.HostEfficiency
+HostPowerReading = row_schemas.HostPowerReading
+EnergySample = row_schemas.EnergySample
+WakeWait = row_schemas.WakeWait
 
 
 # -- power states ----------------------------------------------------------
@@ -67,7 +67,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 def forget_power(database, hosts):
     """Delete the power states of hosts that no longer exist."""
     with database.writer() as session:
-        for names in row_types.batches(sorted(hosts)):
+        for names in row_schemas.batches(sorted(hosts)):
             session.execute(sa.delete(models.HostPower).where(
                 models.HostPower.host.in_(names)))
 
@@ -100,7 +100,7 @@ def note_idle(database, idle, now, max_gap_s):
             values = {'idle_intervals': count}
             if count:
                 values['noted_at'] = now
-            for names in row_types.batches(sorted(hosts)):
+            for names in row_schemas.batches(sorted(hosts)):
                 session.execute(sa.update(table).where(table.host.in_(names))
                                 .values(**values))
         session.add_all(
@@ -154,9 +154,9 @@ def add_sample(database, sample):
     sample = dataclasses.replace(
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
     with database.writer() as session:
-        row_types.upsert(session, models.PowerSample,
-                         {'sampled_at': sample.sampled_at},
-                         row_types.values(sample, 'sampled_at'))
+        row_schemas.upsert(session, models.PowerSample,
+                           {'sampled_at': sample.sampled_at},
+                           row_schemas.values(sample, 'sampled_at'))
 
 
 def get_samples(database, since=None, until=None):
@@ -170,7 +170,8 @@ def get_samples(database, since=None, until=None):
 
 def add_wake(database, wake):
     """Write a WakeWait."""
-    database.write(sa.insert(models.WakeWait).values(**row_types.values(wake)))
+    values = row_schemas.values(wake)
+    database.write(sa.insert(models.WakeWait).values(**values))
 
 
 def set_duration(database, server_uuid, duration_s):
@@ -194,16 +195,16 @@ def purge(database, before):
 
 
 def _by_host(database, table, cls, *conditions):
-    """Return {host: object of a row type} of rows that match conditions."""
+    """Return {host: object of a row schema} of rows that match conditions."""
     return {row.host: cls(*row) for row in database.read(
-        sa.select(*row_types.columns(table, cls)).where(*conditions)
+        sa.select(*row_schemas.columns(table, cls)).where(*conditions)
         .order_by(table.host))}
 
 
 def _between(database, table, cls, name, since, until):
-    """Return objects of a row type with a time in [since, until), sorted."""
+    """Return objects of a row schema with a time in [since, until), sorted."""
     time = getattr(table, name)
-    query = sa.select(*row_types.columns(table, cls)).order_by(
+    query = sa.select(*row_schemas.columns(table, cls)).order_by(
         time, *table.__table__.primary_key)
     if since is not None:
         query = query.where(time >= since)
@@ -217,5 +218,5 @@ def _put(database, table, items):
     """Write one item per host, replacing older ones."""
     with database.writer() as session:
         for item in sorted(items, key=lambda item: item.host):
-            row_types.upsert(session, table, {'host': item.host},
-                             row_types.values(item, 'host'))
+            row_schemas.upsert(session, table, {'host': item.host},
+                               row_schemas.values(item, 'host'))

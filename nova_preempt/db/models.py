@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, generated from row types of this package and of the core."""
+"""Tables, generated from row schemas of this package and of the core."""
 
 import collections.abc
 import dataclasses
@@ -15,11 +15,11 @@ from sqlalchemy.dialects import mysql
 from nova_preempt.core import quotas
 from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
 Base = orm.declarative_base()
 
-UUID = row_types.UUID
+UUID = row_schemas.UUID
 BIG_ID = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
 # Records name every candidate host: too long for MySQL's TEXT.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
@@ -60,7 +60,7 @@ _TYPES = {str: sa.String(255), int: sa.Integer(), bool: sa.Boolean(),
 
 
 def _columns(row, key, without, required, changed):
-    """Yield the columns of a row type; parameters as of mapped()."""
+    """Yield the columns of a row schema; parameters as of mapped()."""
     hints = typing.get_type_hints(row, include_extras=True)
     for field in dataclasses.fields(row):
         if field.name in without:
@@ -82,10 +82,10 @@ def _columns(row, key, without, required, changed):
 
 def mapped(table, row, key, *more, indexes=None, without=(), required=(),
            attributes=None, options=None, **changed):
-    """Return the model of a table for a row type.
+    """Return the model of a table for a row schema.
 
     :param key: names of the fields in the primary key
-    :param more: columns that are not fields of the row type
+    :param more: columns that are not fields of the row schema
     :param indexes: {name: names of columns}
     :param without: fields that are not columns
     :param required: fields that are None in new objects only
@@ -104,7 +104,7 @@ def mapped(table, row, key, *more, indexes=None, without=(), required=(),
 
 
 Decision = mapped(
-    'decisions', row_types.Decision, ['uuid'],
+    'decisions', row_schemas.Decision, ['uuid'],
     indexes={'decisions_status_idx': ['status'],
              'decisions_server_uuid_idx': ['server_uuid'],
              'decisions_request_id_idx': ['request_id'],
@@ -117,7 +117,7 @@ Decision = mapped(
         cascade='all, delete-orphan')})
 
 Victim = mapped(
-    'victims', row_types.Victim, ['server_uuid'],
+    'victims', row_schemas.Victim, ['server_uuid'],
     sa.Column('decision_uuid', UUID, sa.ForeignKey(
         'decisions.uuid', ondelete='CASCADE'), primary_key=True),
     indexes={'victims_server_uuid_idx': ['server_uuid'],
@@ -125,7 +125,7 @@ Victim = mapped(
              'victims_project_id_idx': ['project_id'],
              'victims_ended_at_idx': ['ended_at']})
 
-Pause = mapped('pauses', row_types.Pause, ['what'])
+Pause = mapped('pauses', row_schemas.Pause, ['what'])
 
 QuotaClaim = mapped(
     'quota_claims', quotas.QuotaClaim, [],
@@ -154,25 +154,25 @@ ReservationHost = mapped(
     indexes={'reservation_hosts_host_idx': ['host', 'start_at']},
     status=sa.String(20), reason=sa.Text(), public_reason=sa.Text())
 
-ReservationMove = mapped('reservation_moves', row_types.Move, [],
+ReservationMove = mapped('reservation_moves', row_schemas.Move, [],
                          sa.Column('server_uuid', UUID, primary_key=True))
 
-ReservableHost = mapped('reservable_hosts', row_types.HostSettings, ['host'])
+ReservableHost = mapped('reservable_hosts', row_schemas.HostSettings, ['host'])
 
-HostPower = mapped('host_power', row_types.HostPower, ['host'],
+HostPower = mapped('host_power', row_schemas.HostPower, ['host'],
                    indexes={'host_power_state_idx': ['state']})
 
 PowerPromise = mapped(
     'power_promises', wake_choice.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
-PowerFigures = mapped('power_figures', row_types.HostEfficiency, ['host'])
+PowerFigures = mapped('power_figures', row_schemas.HostEfficiency, ['host'])
 
-PowerReading = mapped('power_readings', row_types.HostPowerReading, ['host'])
+PowerReading = mapped('power_readings', row_schemas.HostPowerReading, ['host'])
 
-PowerSample = mapped('power_samples', row_types.EnergySample, ['sampled_at'])
+PowerSample = mapped('power_samples', row_schemas.EnergySample, ['sampled_at'])
 
-WakeWait = mapped('wakes', row_types.WakeWait, [],
+WakeWait = mapped('wakes', row_schemas.WakeWait, [],
                   sa.Column('id', sa.Integer, primary_key=True),
                   indexes={'wakes_waited_at_idx': ['waited_at'],
                            'wakes_server_uuid_idx': ['server_uuid']})
@@ -180,9 +180,9 @@ WakeWait = mapped('wakes', row_types.WakeWait, [],
 
 # Includes a core.classes.server_clocks.ClockState; times are in microseconds.
 ServerUptime = mapped(
-    'class_servers', row_types.ServerUptime, ['uuid'],
+    'class_servers', row_schemas.ServerUptime, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)
-      for name in row_types.MARK_COLUMNS),
+      for name in row_schemas.MARK_COLUMNS),
     indexes={'class_servers_cell_uuid_idx': ['cell_uuid']}, without=['clocks'])
 
 
@@ -255,7 +255,7 @@ class Counter(Base):
 
 
 class CalendarChange(Base):
-    """A change of the calendar, see calendar_log."""
+    """A change of the calendar, see calendar_changes."""
 
     __tablename__ = 'calendar_changes'
 

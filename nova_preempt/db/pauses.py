@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from nova_preempt.db import database_clock
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 PREEMPTION = 'preemption'
@@ -19,7 +19,7 @@ BACKLOG = 'backlog'
 #: What can be paused.
 ALL = (PREEMPTION, RESERVATIONS, POWER, BACKLOG)
 
-Pause = row_types.Pause
+Pause = row_schemas.Pause
 
 
 @transaction_retries.retried_upsert
@@ -50,5 +50,5 @@ def resume(database, what):
 def get(database):
     """Return {one of ALL: Pause} of paused subsystems, in this order."""
     found = {row.what: Pause(*row) for row in database.read(sa.select(
-        *row_types.columns(models.Pause, Pause)))}
+        *row_schemas.columns(models.Pause, Pause)))}
     return {what: found[what] for what in ALL if what in found}

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core import quotas as core
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _LOCK = 'quotas'
@@ -48,12 +48,12 @@ class QuotaClaims:
                         + datetime.timedelta(seconds=LIFETIME_S))
                   for uuid, item in sorted(amounts.items())]
         with self._db.writer() as session:
-            row_types.lock(session, models.Lock, _LOCK)
+            row_schemas.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(model).where(
                 (model.expires_at < now) | (model.project_id == project_id)
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
-                sa.select(*row_types.columns(model, core.QuotaClaim))
+                sa.select(*row_schemas.columns(model, core.QuotaClaim))
                 .where(model.project_id == project_id)
                 .order_by(model.id)).all()
             session.add_all(claims)
@@ -68,6 +68,6 @@ class QuotaClaims:
             return
         with self._db.writer() as session:
             # The same lock order as in claim().
-            row_types.lock(session, models.Lock, _LOCK)
+            row_schemas.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(models.QuotaClaim).where(
                 models.QuotaClaim.id.in_(list(ids))))

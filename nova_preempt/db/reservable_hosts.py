@@ -5,15 +5,15 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 
 def get_hosts(database):
-    """Return {host: row_types.HostSettings} of hosts with settings."""
+    """Return {host: row_schemas.HostSettings} of hosts with settings."""
     with database.reader() as session:
         return reservation_calendar.get_settings(session)
 
@@ -27,7 +27,8 @@ def set_host(database, host, **values):
         properties are kept
     """
     with database.writer() as session:
-        calendar_log.raise_generation(session, reservations=(), hosts=(host,))
+        calendar_changes.raise_generation(
+            session, reservations=(), hosts=(host,))
         before = reservation_calendar.get_settings(session, (host,)).get(
             host, reservation_calendar.HostSettings(host))
         settings = reservation_calendar.HostSettings(
@@ -35,8 +36,8 @@ def set_host(database, host, **values):
             {name: value for name, value
              in {**before.extra, **values.get('extra', {})}.items()
              if value is not None})
-        row_types.upsert(session, models.ReservableHost, {'host': host},
-                         row_types.values(settings, 'host'))
+        row_schemas.upsert(session, models.ReservableHost, {'host': host},
+                         row_schemas.values(settings, 'host'))
     return settings
 
 
@@ -50,7 +51,7 @@ def set_hidden(database, name, hidden):
     """Hide a property from users, or show it again."""
     row = models.HiddenHostProperty
     with database.writer() as session:
-        calendar_log.raise_generation(session, reservations=())
+        calendar_changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.name == name))
         if hidden:
             session.execute(sa.insert(row).values(name=name))
@@ -72,7 +73,7 @@ def set_limits(database, project_id, limits):
     """
     row = models.ReservationLimits
     with database.writer() as session:
-        calendar_log.raise_generation(session, reservations=())
+        calendar_changes.raise_generation(session, reservations=())
         session.execute(sa.delete(row).where(row.project_id == project_id))
         if limits:
             session.execute(sa.insert(row).values(

@@ -10,24 +10,24 @@ import sqlalchemy as sa
 
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
-HostSettings = row_types.HostSettings
+HostSettings = row_schemas.HostSettings
 
 
 @dataclasses.dataclass(frozen=True)
 class Calendar:
     """Times at which open reservations hold hosts.
 
-    :ivar mark: the calendar_log.Mark of the last change it includes
+    :ivar mark: the calendar_changes.Mark of the last change it includes
     :ivar leases: the core Leases of the reservations
     :ivar settings: {host: HostSettings} of hosts with settings
     """
 
-    mark: calendar_log.Mark
+    mark: calendar_changes.Mark
     leases: core.Leases
     settings: dict
 
@@ -81,7 +81,7 @@ class CalendarCache:
                 or self._load(session, generation - 1))
 
     def _load(self, session, generation=None):
-        mark = calendar_log.get_mark(session, generation)
+        mark = calendar_changes.get_mark(session, generation)
         self._known = Calendar(mark, core.Leases(get_leases(session)),
                                get_settings(session))
         return self._known
@@ -89,11 +89,11 @@ class CalendarCache:
     def _updated(self, session, generation=None):
         """Return the updated Calendar; None if the log lacks the changes."""
         known = self._known
-        new = known and calendar_log.get_since(session, known.mark, generation)
+        new = known and calendar_changes.get_since(
+            session, known.mark, generation)
         if new and new.mark != known.mark:
-            known = Calendar(
-                new.mark, _with_leases(session, known.leases,
-                                       new.reservations),
+            known = Calendar(new.mark, _with_leases(
+                session, known.leases, new.reservations),
                 _with_settings(session, known.settings, new.hosts))
             self._known = known
         return new and known
@@ -119,7 +119,7 @@ def get_settings(session, hosts=None):
     :param hosts: only these hosts; None for all
     """
     row = models.ReservableHost
-    query = sa.select(*row_types.columns(row, HostSettings))
+    query = sa.select(*row_schemas.columns(row, HostSettings))
     return {host: HostSettings(host, *values)
             for some in _in_batches(query, row.host, hosts)
             for host, *values in session.execute(some)}
@@ -155,7 +155,7 @@ def get_leases(session, uuids=None):
 def _in_batches(query, column, values):
     """Return the queries for rows with these values; [query] if None."""
     return [query] if values is None else [
-        query.where(column.in_(some)) for some in row_types.batches(values)]
+        query.where(column.in_(some)) for some in row_schemas.batches(values)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,10 +165,10 @@ class OpenReservations:
     Fields that Reservations.update() and set_host() change without raising
     the generation may be stale.
 
-    :ivar mark: the calendar_log.Mark of the last change it includes
+    :ivar mark: the calendar_changes.Mark of the last change it includes
     """
 
-    mark: calendar_log.Mark
+    mark: calendar_changes.Mark
     reservations: tuple[reservation_model.Reservation, ...]
 
     @property
@@ -190,7 +190,7 @@ class OpenReservationsCache:
         """Return the OpenReservations now; unchanged members are the same."""
         with self._db.reader() as session:
             before = self._last
-            new = before and calendar_log.get_since(session, before.mark)
+            new = before and calendar_changes.get_since(session, before.mark)
             if new is None:
                 self._last = _read_open(session)
             elif new.mark != before.mark:
@@ -200,7 +200,7 @@ class OpenReservationsCache:
 
 def _read_open(session):
     # Before the reservations: at worst a change is read twice.
-    mark = calendar_log.get_mark(session)
+    mark = calendar_changes.get_mark(session)
     found = reservation_rows.fetch_open(session)
     return OpenReservations(mark, tuple(sorted(found, key=_by_start)))
 
@@ -210,7 +210,7 @@ def _update_open(session, before, new):
     found = list(before.reservations)
     if new.reservations:
         found = [item for item in found if item.uuid not in new.reservations]
-        for batch in row_types.batches(new.reservations):
+        for batch in row_schemas.batches(new.reservations):
             for item in reservation_rows.fetch_open(session, batch):
                 bisect.insort(found, item, key=_by_start)
     return OpenReservations(new.mark, tuple(found))

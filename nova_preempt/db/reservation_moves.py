@@ -4,10 +4,10 @@
 import sqlalchemy as sa
 
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
-Move = row_types.Move
+Move = row_schemas.Move
 
 
 class ReservationMoves:
@@ -23,14 +23,14 @@ class ReservationMoves:
         """Return {uuid of a server: its Move}."""
         row = models.ReservationMove
         return {uuid: Move(*values) for uuid, *values in self._db.read(
-            sa.select(row.server_uuid, *row_types.columns(row, Move)))}
+            sa.select(row.server_uuid, *row_schemas.columns(row, Move)))}
 
     @transaction_retries.retried_upsert
     def add(self, uuid, move):
         """Store the Move of a server, replacing an earlier one."""
         with self._db.writer() as session:
-            row_types.upsert(session, models.ReservationMove,
-                             {'server_uuid': uuid}, row_types.values(move))
+            row_schemas.upsert(session, models.ReservationMove,
+                               {'server_uuid': uuid}, row_schemas.values(move))
 
     @transaction_retries.retried
     def remove(self, uuid):

@@ -6,9 +6,9 @@ import collections
 import sqlalchemy as sa
 
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 # The most reservations changed in one transaction: other writers wait for it.
@@ -18,9 +18,9 @@ _MANY = 500
 def insert(session, reservation):
     """Insert a new Reservation and its hosts."""
     session.execute(sa.insert(models.Reservation).values(
-        **row_types.values(reservation, 'hosts')))
+        **row_schemas.values(reservation, 'hosts')))
     session.execute(sa.insert(models.ReservationHost), [
-        {'reservation_uuid': reservation.uuid, **row_types.values(host)}
+        {'reservation_uuid': reservation.uuid, **row_schemas.values(host)}
         for host in reservation.hosts])
 
 
@@ -31,14 +31,14 @@ def fetch(session, query):
         *models.Reservation.__table__.c, maintain_column_froms=True)).all()
     hosts = {row.uuid: [] for row in found}
     host = models.ReservationHost
-    for uuids in row_types.batches(hosts):
+    for uuids in row_schemas.batches(hosts):
         for uuid, *values in session.execute(
-                sa.select(host.reservation_uuid, *row_types.columns(
+                sa.select(host.reservation_uuid, *row_schemas.columns(
                     host, reservation_model.Assignment))
                 .where(host.reservation_uuid.in_(uuids)) .order_by(host.host)):
             hosts[uuid].append(reservation_model.Assignment(*values))
-    return [row_types.load(reservation_model.Reservation, row,
-                           hosts=tuple(hosts[row.uuid])) for row in found]
+    return [row_schemas.load(reservation_model.Reservation, row,
+                             hosts=tuple(hosts[row.uuid])) for row in found]
 
 
 def fetch_open(session, uuids=None, project_id=None):
@@ -84,7 +84,7 @@ def _change(database, uuids, decide, now):
     changed = []
     groups = collections.defaultdict(list)
     with database.writer() as session:
-        calendar_log.raise_generation(session, reservations=uuids)
+        calendar_changes.raise_generation(session, reservations=uuids)
         for reservation in _fetch(session, uuids):
             values = decide(reservation)
             if values:

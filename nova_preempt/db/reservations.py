@@ -2,7 +2,7 @@
 """Stores reservations, and caches the calendar of their hosts.
 
 Changes of the calendar are serialized across processes, and readers read only
-changes since their last reading, see calendar_log.
+changes since their last reading, see calendar_changes.
 """
 
 import collections
@@ -17,7 +17,7 @@ from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservation_rows as rows
@@ -59,7 +59,7 @@ class Reservations:
     def generation(self):
         """Return the generation, which every change of the calendar raises."""
         with self._db.reader() as session:
-            return calendar_log.get_generation(session)
+            return calendar_changes.get_generation(session)
 
     def calendar(self):
         """Return the current reservation_calendar.Calendar; do not modify it.
@@ -161,7 +161,7 @@ class Reservations:
         # Updates the cache before the lock is taken.
         self._calendar.read()
         with self._db.writer() as session:
-            generation = calendar_log.raise_generation(
+            generation = calendar_changes.raise_generation(
                 session, reservations=(reservation.uuid,))
             if check_created is not None:
                 check_created(_count_created(
@@ -195,7 +195,7 @@ class Reservations:
         with self._db.writer() as session:
             # Columns that make processes act at a certain time.
             if 'status' in values or 'before_end_s' in values:
-                calendar_log.raise_generation(session, reservations=(uuid,))
+                calendar_changes.raise_generation(session, reservations=[uuid])
             return session.execute(query).rowcount == 1
 
     @transaction_retries.retried
@@ -210,7 +210,7 @@ class Reservations:
         with self._db.writer() as session:
             # From now on servers of the reservation may be placed there.
             if told:
-                calendar_log.raise_generation(session, reservations=(uuid,))
+                calendar_changes.raise_generation(session, reservations=[uuid])
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
                 .where(row.host == host).where(row.status
@@ -241,14 +241,13 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db.writer() as session:
-            generation = calendar_log.raise_generation(
+            generation = calendar_changes.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             now = self._now()
             since = max(reservation.start_at, now)
             if since >= reservation.end_at:
-                raise exceptions.WrongState(
-                    f'Reservation {uuid} ends now.')
+                raise exceptions.WrongState(f'Reservation {uuid} ends now.')
             if old is not None and old not in reservation.held:
                 raise exceptions.WrongState(
                     f'Reservation {uuid} does not have the host {old}.')
@@ -286,7 +285,7 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db.writer() as session:
-            generation = calendar_log.raise_generation(
+            generation = calendar_changes.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),

@@ -17,7 +17,7 @@ from nova_preempt.db import backlog_models
 from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _SERVER = models.ServerUptime
@@ -27,7 +27,7 @@ _CELL = models.CellScan
 # States of a server of a request that may exist in Nova.
 _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 
-ServerUptime = row_types.ServerUptime
+ServerUptime = row_schemas.ServerUptime
 
 
 def find(database, uuids=None):
@@ -42,7 +42,7 @@ def find(database, uuids=None):
         if uuids is None:
             found.update(_fetch(session, sa.select(*_SERVER.__table__.c)))
         else:
-            for some in row_types.batches(sorted(uuids)):
+            for some in row_schemas.batches(sorted(uuids)):
                 found.update(_fetch(session, sa.select(
                     *_SERVER.__table__.c).where(_SERVER.uuid.in_(some))))
     return found
@@ -52,11 +52,10 @@ def _fetch(session, query):
     for row in session.execute(query):
         mark = server_clocks.ClockState(server_clocks.Kind(row.kind),
             server_clocks.Times(*(getattr(row, name)
-                                  for name in row_types.TIMES)),
-            *(getattr(row, name) for name in row_types.MARK))
-        yield row.uuid, row_types.load(ServerUptime, row,
-                                       clocks=server_clocks.ServerClocks((),
-                                                                         mark))
+                                  for name in row_schemas.TIMES)),
+            *(getattr(row, name) for name in row_schemas.MARK))
+        yield row.uuid, row_schemas.load(
+            ServerUptime, row, clocks=server_clocks.ServerClocks((), mark))
 
 
 def uuids_of(database, cell_uuid, kind=None):
@@ -142,7 +141,7 @@ def preemptions(database, uuids):
     decision, victim = models.Decision, models.Victim
     found = {}
     with database.reader() as session:
-        for some in row_types.batches(sorted(uuids)):
+        for some in row_schemas.batches(sorted(uuids)):
             for row in session.execute(
                     sa.select(victim.server_uuid, decision.created_at,
                               victim.ended_at)
@@ -171,7 +170,7 @@ def write(database, servers, means=None):
         _write_servers(session, {item.uuid: _values(item) for item in servers})
         for kind, mean_us in sorted((means or {}).items()):
             flavor, from_volume = kind
-            row_types.upsert(session, _OVERHEAD, {
+            row_schemas.upsert(session, _OVERHEAD, {
                 'flavor': flavor, 'from_volume': from_volume},
                 {'mean_us': mean_us})
 
@@ -183,9 +182,9 @@ def record_scan(database, cell_uuid, ago_s):
     :param ago_s: seconds since the scan began
     """
     with database.writer() as session:
-        row_types.upsert(session, _CELL, {'cell_uuid': cell_uuid},
-                         {'looked_at': database_clock.SecondsFromNow(
-                              -max(0, math.ceil(ago_s)))})
+        row_schemas.upsert(session, _CELL, {'cell_uuid': cell_uuid},
+                           {'looked_at': database_clock.SecondsFromNow(
+                                -max(0, math.ceil(ago_s)))})
 
 
 def _write_servers(session, found):
@@ -193,7 +192,7 @@ def _write_servers(session, found):
 
     :param found: {uuid: values}
     """
-    for uuids in row_types.batches(sorted(found)):
+    for uuids in row_schemas.batches(sorted(found)):
         known = set(session.execute(sa.select(_SERVER.uuid).where(
             _SERVER.uuid.in_(uuids))).scalars())
         new = [{'uuid': uuid, **found[uuid]} for uuid in uuids
@@ -214,16 +213,16 @@ def _write_servers(session, found):
 def _values(server):
     mark = server.clocks.mark
     return {
-        **row_types.values(server, 'uuid', 'clocks'), 'kind': int(mark.kind),
-        **{name: getattr(mark.times, name) for name in row_types.TIMES},
-        **{name: getattr(mark, name) for name in row_types.MARK}}
+        **row_schemas.values(server, 'uuid', 'clocks'), 'kind': int(mark.kind),
+        **{name: getattr(mark.times, name) for name in row_schemas.TIMES},
+        **{name: getattr(mark, name) for name in row_schemas.MARK}}
 
 
 @transaction_retries.retried
 def forget(database, uuids):
     """Delete servers that Nova deleted or that have no class any more."""
     with database.writer() as session:
-        for some in row_types.batches(sorted(uuids)):
+        for some in row_schemas.batches(sorted(uuids)):
             session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))
 
 

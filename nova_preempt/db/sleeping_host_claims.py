@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core.energy import wake_choice
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _LOCK = 'promises'
@@ -38,13 +38,13 @@ def make(database, request, choose, now, lifetime_s, is_on):
     since = now - datetime.timedelta(seconds=lifetime_s)
     table = models.PowerPromise
     with database.writer() as session:
-        row_types.lock(session, models.Lock, _LOCK)
+        row_schemas.lock(session, models.Lock, _LOCK)
         promised = _read(session, since)
         session.execute(sa.delete(table).where(
             (table.promised_at < since) | (table.request == request)))
         found = choose(promised)
         session.add_all(
-            table(**row_types.values(item), promised_at=now)
+            table(**row_schemas.values(item), promised_at=now)
             for item in (*found, *wake_choice.kept(request, promised, is_on)))
     return found
 
@@ -66,6 +66,6 @@ def forget(database, hosts):
 def _read(session, since):
     table = models.PowerPromise
     return [wake_choice.Promise(*row) for row in session.execute(
-        sa.select(*row_types.columns(table, wake_choice.Promise))
+        sa.select(*row_schemas.columns(table, wake_choice.Promise))
         .where(table.promised_at >= since)
         .order_by(table.promised_at, table.request, table.host))]

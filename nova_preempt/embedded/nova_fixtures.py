@@ -39,9 +39,9 @@ OPTIONS = {
 #: {constant of the services: its value here}.
 CONSTANTS = {
     # No periodic task refreshes the caches here.
-    'nova_preempt.core.scheduling.cloud_port.MAX_AGE_S': 0.0,
-    'nova_preempt.core.scheduling.cloud_port.LIST_MAX_AGE_S': 0.0,
-    'nova_preempt.cloud.instance_poller.POLL_INTERVAL_S': 0.02,
+    'nova_preempt.core.scheduling.cloud_view.MAX_AGE_S': 0.0,
+    'nova_preempt.core.scheduling.cloud_view.LIST_MAX_AGE_S': 0.0,
+    'nova_preempt.cloud.awaited_servers.POLL_INTERVAL_S': 0.02,
 }
 
 

@@ -14,8 +14,8 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt import pause_reader
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import clients
-from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import instances
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import eviction_values
@@ -103,7 +103,7 @@ class Handover:
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active, self._halt)
         self.terminator = victim_evictor.VictimEvictor(
-            clients, instance_poller.InstancePoller(),
+            clients, awaited_servers.AwaitedServers(),
             request_poller.RequestPoller(
                 find_unwanted, headroom=headroom, clock=clock,
                 are_hosts_emptied=lambda: conf.reservation.enabled,

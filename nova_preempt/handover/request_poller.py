@@ -19,7 +19,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import exceptions
 from nova_preempt import headroom
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations
 
@@ -48,8 +48,8 @@ class RequestPoller:
         self.are_hosts_emptied = are_hosts_emptied
         self.now = clock
         self._lock = threading.Lock()
-        self._watched = instance_poller.WaiterCounts()
-        self._reading = instance_poller.SharedReading(
+        self._watched = awaited_servers.WaiterCounts()
+        self._reading = awaited_servers.SharedReading(
             'which requests still exist',
             lambda uuids, now: dict.fromkeys(find(uuids), True),
             monotonic, processor_time)
@@ -69,7 +69,7 @@ class RequestPoller:
         :raises NovaError: that is unknown
         """
         return bool(self._reading.get(
-            server_uuid, instance_poller.POLL_INTERVAL_S))
+            server_uuid, awaited_servers.POLL_INTERVAL_S))
 
     def reservation(self, uuid: str) -> reservation_model.Reservation | None:
         try:

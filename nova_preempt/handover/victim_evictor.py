@@ -21,9 +21,9 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import host_services
-from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.cloud import placement_api
@@ -47,7 +47,7 @@ class VictimEvictor:
     """Evicts the victims of decisions.
 
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
+    :param watch: a nova_preempt.cloud.awaited_servers.AwaitedServers
     :param requests: a nova_preempt.handover.request_poller.RequestPoller
     :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.process_lease.Lease of this process
@@ -62,7 +62,7 @@ class VictimEvictor:
 
     def __init__(
             self, clients: clients.Clients,
-            watch: instance_poller.InstancePoller,
+            watch: awaited_servers.AwaitedServers,
             requests: request_poller.RequestPoller,
             decisions: db_decisions.Decisions, owner: process_lease.Lease,
             options: cfg.ConfigOpts.GroupAttr,
@@ -179,7 +179,7 @@ class EvictionRun:
     def _age_s(self) -> float:
         return eviction_controller.pause_s(
             (self._now_us() - self.memory.acted_us) / SECOND,
-            instance_poller.POLL_INTERVAL_S)
+            awaited_servers.POLL_INTERVAL_S)
 
     def _carry_out(self, intent: eviction_values.Intent) -> None:
         """Carry out an intent; some kinds are retried in the next round."""

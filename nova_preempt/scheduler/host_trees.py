@@ -10,7 +10,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request_specs
 from nova_preempt.core.nested import provider_fit
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.db import connection
 
 LOG = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class HostTrees:
             providers, still = look(provider.uuid)
             holds = holds and still
         self._providers[provider.uuid] = providers
-        return cloud_port.ListedHost(provider.uuid, provider.name, providers,
+        return cloud_view.ListedHost(provider.uuid, provider.name, providers,
                                      holds)
 
     def read(self, uuid):

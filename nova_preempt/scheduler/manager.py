@@ -31,7 +31,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 import nova_preempt.conf
 from nova_preempt.core import refusal_texts
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.db import connection
 from nova_preempt.handover import handover
 from nova_preempt.handover import service_context
@@ -65,7 +65,7 @@ REFRESH_S = 30
 # address of a database, a query or the name of an internal class.
 _ERRORS = (*connection.ERRORS, ks_exc.ClientException, cell_calls.CellDown,
            nova_api.NovaError, placement_api.PlacementError,
-           placement_api.Conflict, cloud_port.Unanswered)
+           placement_api.Conflict, cloud_view.Unanswered)
 
 
 def refuse_on_failure(function):

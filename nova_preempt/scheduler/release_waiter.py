@@ -12,7 +12,7 @@ import time
 
 from oslo_utils import timeutils
 
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import pending_evictions
@@ -130,7 +130,7 @@ class ReleaseWaiter:
         wait = poll_timing.BoundedWait(
             self._monotonic(),
             options.maximum_notice_s + options.termination_timeout_s,
-            instance_poller.POLL_INTERVAL_S)
+            awaited_servers.POLL_INTERVAL_S)
         try:
             while self._is_coming(coming.decision_uuids, wait.began):
                 pause_s = wait.pause_s(self._monotonic(), deadline.left_s())
@@ -152,7 +152,7 @@ class ReleaseWaiter:
         with self._reading:
             now = self._monotonic()
             if (self._read_at < since or now - self._read_at
-                    >= instance_poller.POLL_INTERVAL_S):
+                    >= awaited_servers.POLL_INTERVAL_S):
                 self._open = self._decisions.get_claimed_uuids()
                 self._read_at = now
             return bool(uuids & self._open)

@@ -11,7 +11,7 @@ import dataclasses
 import typing
 
 from nova_preempt.cloud import request_specs
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import eviction_policy
 
@@ -102,8 +102,8 @@ def read_headroom(preemption):
     known = preemption.known
     if known.headroom:
         # It tells where space was freed, which Placement does not.
-        known.servers.refresh(cloud_port.MAX_AGE_S)
-    known.headroom.refresh(cloud_port.MAX_AGE_S)
+        known.servers.refresh(cloud_view.MAX_AGE_S)
+    known.headroom.refresh(cloud_view.MAX_AGE_S)
 
 
 def with_terms(preemption, asked, project_id=''):

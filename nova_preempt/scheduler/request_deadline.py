@@ -14,7 +14,7 @@ from oslo_messaging import opts
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core import poll_timing
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 
 
 class TimeIsUp(Exception):
@@ -97,7 +97,7 @@ class Deadline:
         self.began = monotonic()
         self.waited = set()
         self.is_refused = False
-        self.silent = cloud_port.UnansweredHosts()
+        self.silent = cloud_view.UnansweredHosts()
         self._times = times
         self._monotonic = monotonic
         self._slots = slots

@@ -29,7 +29,7 @@ from nova_preempt.core import rate_limiter
 from nova_preempt.core import refusal_texts
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.scheduler import decision_records
-from nova_preempt.scheduler import nova_cloud_port
+from nova_preempt.scheduler import nova_cloud_view
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import scheduling_pass
 
@@ -284,7 +284,7 @@ class QueryEndpoint:
             context, spec_obj, self._manager.host_manager)
         preemption = self._preemption
         wanted = request_specs.groups(resources)
-        cloud = nova_cloud_port.NovaCloudPort(
+        cloud = nova_cloud_view.NovaCloudView(
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline(waits=False)),
             resources, wanted)

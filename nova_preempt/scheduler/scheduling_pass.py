@@ -18,14 +18,14 @@ from nova_preempt import metrics
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.core import capacity
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import scheduling_cycle
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler import host_trees
-from nova_preempt.scheduler import nova_cloud_port
+from nova_preempt.scheduler import nova_cloud_view
 from nova_preempt.scheduler import request_deadline
 
 CONF = nova.conf.CONF
@@ -56,7 +56,7 @@ class SchedulingPass:
 
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
-    :ivar cloud: what the core asks, a nova_cloud_port.NovaCloudPort
+    :ivar cloud: what the core asks, a nova_cloud_view.NovaCloudView
     :ivar decision: the core's SchedulingCycle, None until Placement has been
         asked, as the cloud is
     :ivar made: its ClaimsMade
@@ -157,7 +157,7 @@ class SchedulingPass:
         self.resources = resources.merged_resources()
         preemption = self.preemption
         wanted = self._wanted(resources)
-        self.cloud = nova_cloud_port.NovaCloudPort(
+        self.cloud = nova_cloud_view.NovaCloudView(
             preemption, self.asked, resources, wanted,
             self._began if len(room) < CONF.scheduler.max_placement_results
             else None, self._begin_choosing)
@@ -165,8 +165,8 @@ class SchedulingPass:
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
             request_specs.protected_servers(self.asked.spec_obj)
-            | preemption.handover.stuck(), idle_age_s=cloud_port.MAX_AGE_S,
-            list_age_s=cloud_port.LIST_MAX_AGE_S,
+            | preemption.handover.stuck(), idle_age_s=cloud_view.MAX_AGE_S,
+            list_age_s=cloud_view.LIST_MAX_AGE_S,
             memo=preemption.memo, silent=self.asked.deadline.silent)
         self.cloud.trees.search = self.decision.search
 
@@ -263,7 +263,7 @@ class SchedulingPass:
             # What Nova will go by is what it has asked for here.
             plan = plan and plan.taking(_amounts(alloc_request))
             if plan is not None:
-                host_states.set_mark(state, cloud_port.HostTrial(
+                host_states.set_mark(state, cloud_view.HostTrial(
                     state.uuid, plan.victims, plan.cost_us),
                     host_states.mark_of(state).filtered_as)
                 return self._take(state, plan, server_uuid, project_id,
@@ -276,7 +276,7 @@ class SchedulingPass:
         except placement_api.PlacementError as exc:
             LOG.warning('Host %(host)s is skipped for a request: %(exc)s',
                         {'host': state.host, 'exc': exc})
-            self.decision.leave(state.uuid, cloud_port.Unanswered(
+            self.decision.leave(state.uuid, cloud_view.Unanswered(
                 str(exc), self.preemption.monotonic() - began))
         return None
 
@@ -344,7 +344,7 @@ class SchedulingPass:
             gone = self.decision.claimed(state.uuid)
             if gone:
                 host_states.remove(state, gone, self.cloud.trees.devices(gone))
-        host_states.set_mark(state, cloud_port.HostTrial(state.uuid))
+        host_states.set_mark(state, cloud_view.HostTrial(state.uuid))
 
     def alternates(self, hosts):
         """The hosts that may be alternates: those that need no victims.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nova_preempt.core import costs
-from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cloud_view import ListedHost
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.simulator import memory_cloud

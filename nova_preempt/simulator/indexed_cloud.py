@@ -16,7 +16,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, PreemptibleServer, Provider, Request
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling import scheduling_cycle
-from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cloud_view import ListedHost
 from nova_preempt.simulator import cost_bound_index
 from nova_preempt.simulator import memory_cloud
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A cloud in memory that implements the core's CloudPort.
+"""A cloud in memory that implements the core's CloudView.
 
-See core.scheduling.cloud_port.CloudPort.
+See core.scheduling.cloud_view.CloudView.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import cost_bound_cache
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import scheduling_cycle
-from nova_preempt.core.scheduling.cloud_port import HostTrial
-from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cloud_view import HostTrial
+from nova_preempt.core.scheduling.cloud_view import ListedHost
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 
@@ -107,9 +107,9 @@ class MemoryCloud:
         self.hosts = {host.uuid: host for host in hosts}
         self.memo = cost_bound_cache.CostBoundCache()
 
-    def answers(self, objection: str = '') -> MemoryCloudPort:
-        """Return the cloud port for the decision on a request."""
-        return MemoryCloudPort(self, objection)
+    def answers(self, objection: str = '') -> MemoryCloudView:
+        """Return the CloudView for the decision on a request."""
+        return MemoryCloudView(self, objection)
 
     def by_name(self) -> Mapping[str, MemoryHost]:
         """Return {name: MemoryHost}."""
@@ -129,8 +129,8 @@ class MemoryCloud:
                 for uuid in (*cycle.room, *(plan.host.uuid for plan in plans))]
 
 
-class MemoryCloudPort:
-    """A core.scheduling.cloud_port.CloudPort."""
+class MemoryCloudView:
+    """A core.scheduling.cloud_view.CloudView."""
 
     def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:
         self._cloud = cloud

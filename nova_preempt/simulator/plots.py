@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import time_series
+from nova_preempt.simulator.papers.figures import FigureSeries
 from nova_preempt.simulator.papers.figures import Panel
 from nova_preempt.simulator.papers.figures import Plot
-from nova_preempt.simulator.papers.figures import Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,11 +154,11 @@ def _of_hosts(steps: Mapping[str,
     if any('milliwatts' in step.levels for each in steps.values()
            for step in each):
         yield Panel('Energy', 'time (h)', 'kWh since the beginning', [
-            Series(policy if len(steps) > 1 else 'all',
-                   [step.from_h + step.hours for step in each],
-                   list(itertools.accumulate(
-                       step.levels.get('milliwatts', 0) / 1e6 * step.hours
-                       for step in each)), 'line')
+            FigureSeries(policy if len(steps) > 1 else 'all',
+                         [step.from_h + step.hours for step in each],
+                         [*itertools.accumulate(
+                             step.levels.get('milliwatts', 0) / 1e6
+                             * step.hours for step in each)], 'line')
             for policy, each in steps.items()])
 
 
@@ -175,9 +175,9 @@ def _panel(title: str, label: str,
     """Return axes with a line for each policy and value."""
     several = len(steps) > 1
     return Panel(title, 'time (h)', label, [
-        Series(': '.join(filter(None, (policy if several else '', name)))
-               or 'all', [step.from_h for step in each],
-               [of(step) for step in each], 'step')
+        FigureSeries(': '.join(filter(None, (policy if several else '', name)))
+                     or 'all', [step.from_h for step in each],
+                     [of(step) for step in each], 'step')
         for policy, each in steps.items() for name, of in values.items()])
 
 

@@ -30,7 +30,7 @@ from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator import simulation_report
 from nova_preempt.simulator.events import Phase
-from nova_preempt.simulator.simulated_port import SimulatedCloudPort
+from nova_preempt.simulator.simulated_cloud_view import SimulatedCloudView
 from nova_preempt.simulator.simulated_servers import HostSearch
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
@@ -234,7 +234,7 @@ class Simulation:
         where, server.why_not = self._reservations.where(server)
         if server.why_not:
             return None
-        answers = SimulatedCloudPort(
+        answers = SimulatedCloudView(
             world, self._evictions, kind.request, attempt.waited,
             is_closed=is_closed, where=where, enabled=world.options.may_migrate
             if server.moves is not None else world.options.enabled)

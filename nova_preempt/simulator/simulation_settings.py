@@ -16,7 +16,7 @@ from nova_preempt.core.model import Inventory
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import reservation_limits
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling.preemption_policy import MAX_ATTEMPTS
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.simulator import memory_cloud
@@ -172,7 +172,7 @@ class Options:
     budget_window_s: int = 0
     headroom: Mapping[str, tuple[int, bool]] = dataclasses.field(
         default_factory=dict)
-    max_age_s: float = cloud_port.MAX_AGE_S
+    max_age_s: float = cloud_view.MAX_AGE_S
     interval_s: int = 10
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400

@@ -15,7 +15,7 @@ from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import energy_store
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.embedded import embedded_cloud
@@ -402,7 +402,7 @@ class TestWake(EnergyTestCase):
         end = start + datetime.timedelta(hours=2)
         uuid = '22222222-2222-4222-8222-222222222222'
         with self.db.writer() as session:
-            calendar_log.raise_generation(session, reservations=(uuid,))
+            calendar_changes.raise_generation(session, reservations=(uuid,))
             rows.insert(session, reservation_model.Reservation(
                 uuid=uuid, project_id='p', quantity=len(hosts),
                 duration_s=7200, window_start=start, end_action='shelve',

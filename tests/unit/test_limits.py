@@ -90,8 +90,8 @@ RECORDS = frozenset({
     'nova_preempt.core.observed_server.ObservedServer',
     'nova_preempt.core.reservation.reservation_model.Reservation',
     'nova_preempt.core.reservation.observed_hosts.Host',
-    'nova_preempt.db.row_types.Decision',
-    'nova_preempt.db.row_types.Victim',
+    'nova_preempt.db.row_schemas.Decision',
+    'nova_preempt.db.row_schemas.Victim',
     'nova_preempt.simulator.simulation_settings.Options',
 })
 

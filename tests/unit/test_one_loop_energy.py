@@ -14,7 +14,7 @@ from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import sleeping_host_claims
 from nova_preempt.power import energy_loop
@@ -157,7 +157,7 @@ class OneLoopTestCase(world.WorldTestCase):
         start, end = (self.world.naive() + datetime.timedelta(seconds=each)
                       for each in (start_s, end_s))
         with self.db.writer() as session:
-            calendar_log.raise_generation(session, reservations=('r',))
+            calendar_changes.raise_generation(session, reservations=('r',))
             rows.insert(session, reservation_model.Reservation(
                 uuid='r', project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,

@@ -13,8 +13,8 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import clients
-from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.model import SECOND
@@ -178,7 +178,7 @@ class Terminator:
             and self.now >= scenario.deleted_at)
         ended = victim_evictor.VictimEvictor(
             clients.Clients(self, placement, None),
-            mock.Mock(spec=instance_poller.InstancePoller, get=self.get),
+            mock.Mock(spec=awaited_servers.AwaitedServers, get=self.get),
             requests, self.decisions, mock.Mock(spec=process_lease.Lease),
             types.SimpleNamespace(
                 termination_timeout_s=TIMEOUT_S, migrate_timeout_s=0,

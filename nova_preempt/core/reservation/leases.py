@@ -25,7 +25,7 @@ ENDED = "ended"  # only in a look-up by id
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lease:
+class HostLease:
     """The hosts of one project from start_s to end_s.
 
     :ivar unready: the hosts that are not empty yet: closed to everybody, the
@@ -43,7 +43,7 @@ class Lease:
 
 def make(
     id: str, project_id: str, status: str, start_s: int, end_s: int,
-    hosts: Mapping[str, str], *, ready: bool, ) -> Lease:
+    hosts: Mapping[str, str], *, ready: bool, ) -> HostLease:
     """Return the lease of a reservation of this status.
 
     :param hosts: {name: status} of hosts that are not LOST
@@ -53,12 +53,12 @@ def make(
     unready = frozenset(
         name for name, how in hosts.items() if ready
         and how != reservation_model.READY)
-    return Lease(
+    return HostLease(
         id, project_id, _status(status, ready=ready), start_s, end_s,
         frozenset(hosts), unready, )
 
 
-def of(reservation: reservation_model.Reservation) -> Lease:
+def of(reservation: reservation_model.Reservation) -> HostLease:
     """Return the lease of a reservation."""
     return make(
         reservation.uuid, reservation.project_id, reservation.status,
@@ -93,14 +93,14 @@ class Leases:
 
     __slots__ = ("_by_host", "_by_id", "busy")
 
-    def __init__(self, leases: Iterable[Lease] = ()) -> None:
-        self._by_id: dict[str, Lease] = {}
-        self._by_host: dict[str, tuple[Lease, ...]] = {}
+    def __init__(self, leases: Iterable[HostLease] = ()) -> None:
+        self._by_id: dict[str, HostLease] = {}
+        self._by_host: dict[str, tuple[HostLease, ...]] = {}
         self.busy: dict[str, tuple[calendar.Interval, ...]] = {}
         self._update({lease.id: lease for lease in leases}, ())
 
-    def updated(
-        self, changed: Iterable[Lease], gone: Iterable[str] = ()) -> Leases:
+    def updated(self, changed: Iterable[HostLease],
+                gone: Iterable[str] = ()) -> Leases:
         """Return a copy with these leases added or replaced.
 
         :param gone: ids of leases to remove
@@ -113,12 +113,12 @@ class Leases:
         return made
 
     def _update(
-        self, changed: Mapping[str, Lease], gone: Iterable[str]) -> None:
+        self, changed: Mapping[str, HostLease], gone: Iterable[str]) -> None:
         old = [
             self._by_id.pop(lease_id) for lease_id in {*changed, *gone}
             if lease_id in self._by_id]
         self._by_id.update(changed)
-        hosts: dict[str, list[Lease]] = {
+        hosts: dict[str, list[HostLease]] = {
             host: [] for lease in old for host in lease.hosts
         }
         for lease in changed.values():
@@ -134,7 +134,7 @@ class Leases:
                     *new),
             )
 
-    def _set(self, host: str, leases: tuple[Lease, ...]) -> None:
+    def _set(self, host: str, leases: tuple[HostLease, ...]) -> None:
         busy = calendar.merged(
             (lease.start_s, lease.end_s) for lease in leases)
         self._by_host[host], self.busy[host] = leases, busy
@@ -143,7 +143,7 @@ class Leases:
         if not busy:
             del self.busy[host]
 
-    def __iter__(self) -> Iterator[Lease]:
+    def __iter__(self) -> Iterator[HostLease]:
         """Iterate over the leases by start."""
         return iter(
             sorted(
@@ -158,7 +158,7 @@ class Leases:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def get(self, lease_id: str) -> Lease | None:
+    def get(self, lease_id: str) -> HostLease | None:
         """Return the lease of this id, None if there is none."""
         return self._by_id.get(lease_id)
 
@@ -303,7 +303,7 @@ class LeaseView:
             hosts |= lease.hosts - lease.unready
         return AllowedHosts(hosts, own_hosts=own)
 
-    def _refusal(self, lease: Lease) -> str:
+    def _refusal(self, lease: HostLease) -> str:
         if lease.status == ENDED or lease.end_s <= self.now_s:
             return f"Reservation {lease.id} has ended at {_iso(lease.end_s)}."
         if lease.status != ACTIVE or self.now_s < lease.start_s:

@@ -13,7 +13,7 @@ from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import Host, PreemptibleServer, Provider, Request
-from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cloud_view import ListedHost
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.core.scheduling.preemption_policy import Policy

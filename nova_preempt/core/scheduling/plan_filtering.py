@@ -5,8 +5,8 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from nova_preempt.core import victims
-from nova_preempt.core.scheduling.cloud_port import CloudPort
-from nova_preempt.core.scheduling.cloud_port import HostTrial
+from nova_preempt.core.scheduling.cloud_view import CloudView
+from nova_preempt.core.scheduling.cloud_view import HostTrial
 from nova_preempt.core.scheduling.plan_search import Accept
 from nova_preempt.core.scheduling.plan_search import PlanSearch
 from nova_preempt.core.scheduling.preemption_plan import Plan
@@ -16,7 +16,7 @@ from nova_preempt.core.scheduling.preemption_plan import Plan
 LATEST_S = 1
 
 
-def passing_plans(cloud: CloudPort, search: PlanSearch,
+def passing_plans(cloud: CloudView, search: PlanSearch,
                   planned: Sequence[Plan]) -> list[Plan]:
     """Return plans of the hosts that pass the filters without their victims.
 
@@ -42,7 +42,7 @@ def passing_plans(cloud: CloudPort, search: PlanSearch,
 
 
 def latest(
-    cloud: CloudPort, search: PlanSearch, plan: Plan, *, had_room: bool
+    cloud: CloudView, search: PlanSearch, plan: Plan, *, had_room: bool
 ) -> Plan | None:
     """Return the plan of a host that is about to be claimed, on fresh data.
 
@@ -69,7 +69,7 @@ def latest(
     return search.plan(name, providers, accept)
 
 
-def _is_least(cloud: CloudPort, search: PlanSearch, plan: Plan) -> bool:
+def _is_least(cloud: CloudView, search: PlanSearch, plan: Plan) -> bool:
     """Return whether no fresh read would change the plan.
 
     An eviction is needed, since there is no capacity; if other servers have
@@ -84,11 +84,11 @@ def _is_least(cloud: CloudPort, search: PlanSearch, plan: Plan) -> bool:
             for server in plan.victims))
 
 
-def _accept(cloud: CloudPort, host: str) -> Accept:
+def _accept(cloud: CloudView, host: str) -> Accept:
     """Return a test whether a host passes without given servers."""
     return lambda servers: bool(_passing(cloud, [HostTrial(host, servers)]))
 
 
-def _passing(cloud: CloudPort, trials: Iterable[HostTrial]) -> Collection[str]:
+def _passing(cloud: CloudView, trials: Iterable[HostTrial]) -> Collection[str]:
     trials = list(trials)
     return cloud.passing(trials) if trials else ()

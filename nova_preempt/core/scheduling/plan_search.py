@@ -27,7 +27,7 @@ from nova_preempt.core.model import (
     Request,
     VictimSet,
 )
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling.cost_bound_cache import CostBoundCache
@@ -51,13 +51,13 @@ class PlanSearch:
     """
 
     def __init__(
-        self, cloud: cloud_port.CloudPort, request: Request,
+        self, cloud: cloud_view.CloudView, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
         rank: preemption_policy.PreemptionRight = preemption_policy.NORMAL,
         excluded: Collection[str] = (), memo: CostBoundCache | None = None,
-        silent: cloud_port.UnansweredHosts | None = None, ) -> None:
+        silent: cloud_view.UnansweredHosts | None = None, ) -> None:
         self.refusals: dict[str, str] = {}
-        self.silent = silent or cloud_port.UnansweredHosts()
+        self.silent = silent or cloud_view.UnansweredHosts()
         self._memo = CostBoundCache() if memo is None else memo
         self._cloud = cloud
         self._request = request
@@ -110,7 +110,7 @@ class PlanSearch:
         :param max_age_s: how old the list of hosts may be
         """
         listed = self._cloud.listed(max_age_s)
-        self.silent.answered(cloud_port.ALL_HOSTS)
+        self.silent.answered(cloud_view.ALL_HOSTS)
         self._memo.forget_others(listed)
         left_out = {*skip, *self.silent.excluded}
         wanted = (each for each in listed if each.uuid not in left_out)
@@ -124,7 +124,7 @@ class PlanSearch:
         for _, _, plan in found:
             yield plan
 
-    def _floor(self, floors: CostBounds, listing: cloud_port.ListedHost,
+    def _floor(self, floors: CostBounds, listing: cloud_view.ListedHost,
                since_us: int = 0) -> lazy_ordering.Key | None:
         """Return the cost bound that earlier requests have computed.
 
@@ -147,7 +147,7 @@ class PlanSearch:
         return (floor.cost_us, 0, "", listing.uuid)
 
     def _above_floor(
-        self, floors: CostBounds, listing: cloud_port.ListedHost
+        self, floors: CostBounds, listing: cloud_view.ListedHost
     ) -> lazy_ordering.Key | None:
         """Return the present cost bound; most costs have risen meanwhile."""
         if self._floor(floors, listing, since_us=self._now_us) is None:
@@ -155,7 +155,7 @@ class PlanSearch:
         return self._bound(listing)
 
     def _bound(self,
-               listing: cloud_port.ListedHost) -> lazy_ordering.Key | None:
+               listing: cloud_view.ListedHost) -> lazy_ordering.Key | None:
         if not listing.fresh or listing.uuid in self._releasing:
             # Fresh data may show a lower cost.
             return (0, 0, "", listing.uuid)
@@ -167,7 +167,7 @@ class PlanSearch:
         return None if bound is None else (bound, 0, "", listing.uuid)
 
     def _exact(
-        self, listing: cloud_port.ListedHost
+        self, listing: cloud_view.ListedHost
     ) -> tuple[lazy_ordering.Key, Plan] | None:
         providers = listing.providers
         if not listing.fresh:
@@ -183,11 +183,11 @@ class PlanSearch:
         if uuid in self.silent.excluded:
             return ()
         if not self.silent.may_read():
-            self.refusals[name] = cloud_port.NOT_ASKED
+            self.refusals[name] = cloud_view.NOT_ASKED
             return ()
         try:
             providers = self._cloud.read(uuid)
-        except cloud_port.Unanswered as exc:
+        except cloud_view.Unanswered as exc:
             self.silent.note(uuid, exc)
             self.refusals[name] = str(exc)
             return ()

@@ -7,7 +7,7 @@ import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import PreemptibleServer
-from nova_preempt.core.scheduling.cloud_port import HostTrial
+from nova_preempt.core.scheduling.cloud_view import HostTrial
 from nova_preempt.core.scheduling.preemption_plan import Plan
 
 

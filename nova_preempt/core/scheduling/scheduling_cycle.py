@@ -21,7 +21,7 @@ import functools
 
 from nova_preempt.core.model import PreemptibleServer, Request, Resources
 from nova_preempt.core.refusal_texts import Reason
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import plan_filtering
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.core.scheduling import preemption_policy
@@ -34,7 +34,7 @@ from nova_preempt.core.scheduling.shortlist import Shortlist
 class SchedulingCycle:
     """Decides a request in one pass over the hosts.
 
-    :param cloud: the CloudPort
+    :param cloud: the CloudView
     :param request: the resources of each server
     :param policy: the operator's
     :param now: aware
@@ -55,13 +55,13 @@ class SchedulingCycle:
     """
 
     def __init__(
-        self, cloud: cloud_port.CloudPort, request: Request,
+        self, cloud: cloud_view.CloudView, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
         rank: preemption_policy.PreemptionRight = preemption_policy.NORMAL,
         excluded: Collection[str] = (), refusal: str = "",
         idle_age_s: float = 0, list_age_s: float = 0,
         memo: CostBoundCache | None = None,
-        silent: cloud_port.UnansweredHosts | None = None, ) -> None:
+        silent: cloud_view.UnansweredHosts | None = None, ) -> None:
         self.cloud = cloud
         self.request = request
         self.search = plan_search.PlanSearch(
@@ -76,7 +76,7 @@ class SchedulingCycle:
         self._first: list[str] = []
 
     @property
-    def silent(self) -> cloud_port.UnansweredHosts:
+    def silent(self) -> cloud_view.UnansweredHosts:
         """The hosts that did not answer."""
         return self.search.silent
 
@@ -110,7 +110,7 @@ class SchedulingCycle:
     def _is_refused(self) -> bool:
         """Return whether victims are refused; may query the cloud."""
         if not self.refusal and not self.silent.may_claim():
-            self._withdraw(self.silent.reason or cloud_port.NOT_ASKED)
+            self._withdraw(self.silent.reason or cloud_view.NOT_ASKED)
         if not self.refusal:
             self.refusal = self._objection
         return bool(self.refusal)
@@ -211,8 +211,8 @@ class SchedulingCycle:
                 found = ask()
                 if found:
                     return found
-        except cloud_port.Unanswered as exc:
-            self.silent.note(cloud_port.ALL_HOSTS, exc)
+        except cloud_view.Unanswered as exc:
+            self.silent.note(cloud_view.ALL_HOSTS, exc)
             if not self.shortlist.plans:
                 self._withdraw(str(exc))
         return []
@@ -261,7 +261,7 @@ class SchedulingCycle:
         try:
             latest = plan_filtering.latest(
                 self.cloud, self.search, planned, had_room=host in self.room)
-        except cloud_port.Unanswered as exc:
+        except cloud_view.Unanswered as exc:
             self.leave(host, exc)
             return None
         if latest is None or latest.joins or not latest.victims:
@@ -274,7 +274,7 @@ class SchedulingCycle:
         self.hosts.plans[host] = latest
         return latest
 
-    def leave(self, host: str, exc: cloud_port.Unanswered) -> None:
+    def leave(self, host: str, exc: cloud_view.Unanswered) -> None:
         """Exclude a host from the request, since it does not answer."""
         self.silent.exclude(host, exc)
         self.search.refusals[self.hosts.names[host]] = str(exc)

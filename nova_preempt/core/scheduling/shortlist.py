@@ -8,7 +8,7 @@ Reading hosts has a fixed cost per call: batches double in size.
 from collections.abc import Collection, Iterable
 import itertools
 
-from nova_preempt.core.scheduling.cloud_port import CloudPort
+from nova_preempt.core.scheduling.cloud_view import CloudView
 from nova_preempt.core.scheduling.plan_search import PlanSearch
 from nova_preempt.core.scheduling.preemption_plan import Plan
 
@@ -24,7 +24,7 @@ class Shortlist:
     """
 
     def __init__(
-        self, cloud: CloudPort, search: PlanSearch, idle_age_s: float = 0,
+        self, cloud: CloudView, search: PlanSearch, idle_age_s: float = 0,
         list_age_s: float = 0, ) -> None:
         self.plans: dict[str, Plan] = {}
         self.has_begun = False

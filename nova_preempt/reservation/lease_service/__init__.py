@@ -6,12 +6,12 @@ It is made with the configuration, without doing anything yet. One thread calls
 its two methods, which may raise any exception:
 
 ``fetch()``
-    returns the leases that are pending or active: a collection of Lease, or
-    the Leases themselves, see nova_preempt.core.reservation.leases; the same
-    object as before if nothing has changed.
+    returns the leases that are pending or active: a collection of HostLease,
+    or the Leases themselves, see nova_preempt.core.reservation.leases; the
+    same object as before if nothing has changed.
 
 ``get(lease_id)``
-    returns a Lease of any status, None if it does not exist.
+    returns a HostLease of any status, None if it does not exist.
 
 Both must answer or fail within a bounded time.
 """

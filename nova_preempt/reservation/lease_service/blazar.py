@@ -102,7 +102,7 @@ class BlazarLeases:
 
 
 def _leases(item, hosts):
-    """Yield the Leases of a lease of Blazar's.
+    """Yield the HostLeases of a lease of Blazar's.
 
     :param hosts: {reservation id: [node names]}
     """
@@ -112,7 +112,7 @@ def _leases(item, hosts):
         status = _STATUSES.get(reservation['status'])
         if reservation['resource_type'] != HOSTS or status is None:
             continue
-        yield core.Lease(
+        yield core.HostLease(
             reservation['id'], item['project_id'], status, start_s, end_s,
             frozenset(hosts.get(reservation['id'], ())
                       if status != core.ENDED else ()))

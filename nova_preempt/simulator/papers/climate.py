@@ -121,7 +121,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 # -- what is asked for -------------------------------------------------------
 
 def make(days: int, seed: int) -> list[LeaseRequest]:
-    """Return Leases in order of their requests; day 0 is a Monday."""
+    """Return LeaseRequests in order of their requests; day 0 is a Monday."""
     chance = random.Random(seed)
     found = []
     for hour in range(24 * days):
@@ -296,11 +296,11 @@ def _plot(found: Mapping[str, RunResult]) -> figures.Plot:
         hours = [at.at_us / SECOND / 3600 for at, _ in site.series.steps()]
         panels.append(figures.Panel(
             f'Cores, {name}', 'time (h)', 'cores', [
-                figures.Series(label, hours, site.cores(what), 'step')
+                figures.FigureSeries(label, hours, site.cores(what), 'step')
                 for label, what in (('in use', 'hosts reserved'),
                                     ('on', 'hosts on'))]))
     names = ('all on', 'on demand', 'reserved', 'by name')
-    panels.append(figures.Panel('Energy', '', 'kWh', [figures.Series(
+    panels.append(figures.Panel('Energy', '', 'kWh', [figures.FigureSeries(
         'drawn', names, [found[name].totals.used_kwh for name in names],
         'bar')]))
     return figures.Plot('climate', panels)

@@ -123,7 +123,8 @@ def plot(runs: SchedulerRuns, overheads: Mapping[tuple[int, int], float]
                  for name in ('ecsched-dp', 'ecsched-ml'))]),
         figures.Panel(
             'Time of a decision (Figure 5)', 'containers', 'seconds',
-            [figures.Series(f'{machines} machines', ['100', '200', '300'], [
-                overheads[machines, requests]
-                for requests in (100, 200, 300)], 'bar')
+            [figures.FigureSeries(
+                f'{machines} machines', ['100', '200', '300'], [
+                    overheads[machines, requests]
+                    for requests in (100, 200, 300)], 'bar')
                 for machines in (1000, 5000)])])

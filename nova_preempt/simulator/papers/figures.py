@@ -46,7 +46,7 @@ class Figure:
 
 
 @dataclasses.dataclass(frozen=True)
-class Series:
+class FigureSeries:
     """Points of one colour.
 
     :param style: "line", "step", "points" or "bar"
@@ -65,7 +65,7 @@ class Panel:
     title: str
     x_label: str
     y_label: str
-    series: Sequence[Series]
+    series: Sequence[FigureSeries]
     from_zero: bool = True
 
 
@@ -154,9 +154,9 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def cdf(label: str, values: Sequence[float]) -> Series:
+def cdf(label: str, values: Sequence[float]) -> FigureSeries:
     """Return which share of values is not above each."""
     ordered = sorted(values)
-    return Series(label, ordered, [
+    return FigureSeries(label, ordered, [
         number / len(ordered) for number in range(1, len(ordered) + 1)],
         'step')

@@ -332,7 +332,7 @@ def _plot(times: Mapping[tuple[str, str], Sequence[float]]) -> figures.Plot:
     names = [name for name, _, _ in _SCENARIOS]
     return figures.Plot('opie', [figures.Panel(
         f'Mean time of {CALLS} scheduling calls (Figure 2)', '',
-        'milliseconds', [figures.Series(
+        'milliseconds', [figures.FigureSeries(
             scheduler, names, [figures.mean(times.get((scheduler, name), ()))
                                for name in names], 'bar')
                          for scheduler in (_UNMODIFIED, _OURS, _RETRY)])])

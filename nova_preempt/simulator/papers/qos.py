@@ -194,7 +194,7 @@ def _plot(name: str, found: Mapping[str, Sequence[Outcome]]) -> figures.Plot:
         for class_name, values in sorted(
                 outcomes[0].availabilities.items(),
                 key=lambda item: -sum(item[1]) / len(item[1])):
-            series.append(figures.Series(
+            series.append(figures.FigureSeries(
                 class_name, range(begin, begin + len(values)),
                 [float(each) for each in values], 'points'))
             begin += len(values)

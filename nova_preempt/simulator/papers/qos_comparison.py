@@ -276,7 +276,7 @@ class Comparison:
         names = [f'{part:g} N, {name}' for part in _PARTS
                  for name in self._promised]
         return figures.Plot('qos-comparison', [
-            figures.Panel(title, '', label, [figures.Series(
+            figures.Panel(title, '', label, [figures.FigureSeries(
                 rule, names, [of(part, rule, name) for part in _PARTS
                               for name in self._promised], 'bar')
                 for rule in RULES])

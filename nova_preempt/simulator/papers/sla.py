@@ -311,8 +311,8 @@ def _plot(found: Mapping[tuple[str, str], Sequence[Started]]) -> figures.Plot:
     for each in RUNS:
         started = found['copies 3, 2, 1', each.name]
         panels.append(figures.Panel(each.name, 'time (s)', 'cores', [
-            figures.Series(name, [one.at_us / SECOND for one in theirs],
-                           [one.cores for one in theirs], 'points')
+            figures.FigureSeries(name, [one.at_us / SECOND for one in theirs],
+                                 [one.cores for one in theirs], 'points')
             for service, name in _USERS.items()
             if (theirs := [one for one in started
                            if one.service is service])]))

@@ -18,9 +18,9 @@ from nova_preempt.simulator.papers import opie
 FOUND = figures.PaperEvaluation(
     'Somebody, 2019', 'half', '', [figures.Figure('one', 2, 3)],
     [figures.Plot('picture', [figures.Panel('t', 'x', 'y', [
-        figures.Series('bars', ['a', 'b'], [1, 2], 'bar')]),
+        figures.FigureSeries('bars', ['a', 'b'], [1, 2], 'bar')]),
         figures.Panel('t', 'x', 'y', [
-            figures.Series(style, [0, 1, 2], [2, 3, 1], style)
+            figures.FigureSeries(style, [0, 1, 2], [2, 3, 1], style)
             for style in ('line', 'step', 'points')])])])
 
 

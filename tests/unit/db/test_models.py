@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables have the columns, types and defaults of their row types."""
+"""Tables have the columns, types and defaults of their row schemas."""
 
 import dataclasses
 import datetime
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
-from nova_preempt.db import row_types
+from nova_preempt.db import row_schemas
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
@@ -24,7 +24,7 @@ class TestModels(unittest.TestCase):
         self.addCleanup(self.engine.dispose)
         models.Base.metadata.create_all(self.engine)
 
-    def test_defaults_agree_with_the_row_type(self):
+    def test_defaults_agree_with_the_row_schema(self):
         with self.engine.begin() as connection:
             connection.execute(sa.insert(models.Reservation).values(
                 uuid='r', project_id='p', quantity=1, duration_s=60,
@@ -37,27 +37,27 @@ class TestModels(unittest.TestCase):
                                           start_at=NOW,
                                           end_at=NOW, created_at=NOW,
                                           updated_at=NOW),
-            row_types.load(reservation_model.Reservation, row, hosts=()))
+            row_schemas.load(reservation_model.Reservation, row, hosts=()))
 
     def test_json_is_read_as_it_was_written(self):
-        settings = row_types.HostSettings('h', None, {'b': [1], 'a': None})
+        settings = row_schemas.HostSettings('h', None, {'b': [1], 'a': None})
         with self.engine.begin() as connection:
             connection.execute(sa.insert(models.ReservableHost).values(
-                **row_types.values(settings)))
+                **row_schemas.values(settings)))
             self.assertEqual(
                 [(settings.host, None, settings.extra)],
-                connection.execute(sa.select(*row_types.columns(
-                    models.ReservableHost, row_types.HostSettings))).all())
+                connection.execute(sa.select(*row_schemas.columns(
+                    models.ReservableHost, row_schemas.HostSettings))).all())
             # As text, so that every database has it.
             self.assertEqual('{"a": null, "b": [1]}', connection.execute(
                 sa.text('SELECT extra FROM reservable_hosts')).scalar())
 
     def test_columns_may_be_null_where_a_field_may_be_none(self):
         for row, table, required in (
-                (row_types.Decision, models.Decision,
+                (row_schemas.Decision, models.Decision,
                  {'created_at', 'updated_at'}),
-                (row_types.HostPower, models.HostPower, set()),
-                (row_types.EnergySample, models.PowerSample, set())):
+                (row_schemas.HostPower, models.HostPower, set()),
+                (row_schemas.EnergySample, models.PowerSample, set())):
             optional = {field.name for field in dataclasses.fields(row)
                         if types.NoneType in typing.get_args(field.type)}
             self.assertEqual(optional - required, {

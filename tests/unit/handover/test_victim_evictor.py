@@ -13,8 +13,8 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import clients
-from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import requester_liveness
@@ -150,7 +150,7 @@ class TestTerminator(unittest.TestCase):
         self.events = mock.Mock(spec=preemption_notifications.Notifications)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
-        self.poller = mock.Mock(spec=instance_poller.InstancePoller)
+        self.poller = mock.Mock(spec=awaited_servers.AwaitedServers)
         self.requests = mock.Mock(spec=request_poller.RequestPoller)
         self.requests.is_gone.return_value = False
         self.requests.now = lambda: START
@@ -158,7 +158,7 @@ class TestTerminator(unittest.TestCase):
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, migrate_timeout_s=30,
             actions=['delete'], honored_locks='admin', minimum_runtime_s=0)
-        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch = mock.patch.object(awaited_servers, 'POLL_INTERVAL_S', 1.0)
         patch.start()
         self.addCleanup(patch.stop)
         self.host_is_up = mock.Mock(return_value=True)
@@ -200,7 +200,7 @@ class TestTerminator(unittest.TestCase):
         """Assert that it happens at the next check at the latest."""
         self.assertGreaterEqual(self.clock.now, when)
         self.assertLessEqual(self.clock.now,
-                             when + instance_poller.POLL_INTERVAL_S)
+                             when + awaited_servers.POLL_INTERVAL_S)
 
     def statuses(self, uuid):
         return [call.args[2]

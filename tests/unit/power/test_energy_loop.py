@@ -11,7 +11,7 @@ from nova_preempt import pause_reader
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import energy_store
 from nova_preempt.db import pauses as db_pauses
 from nova_preempt.db import reservation_rows as rows
@@ -48,7 +48,7 @@ class ControlTestCase(world.WorldTestCase):
         end = self.world.naive() + datetime.timedelta(seconds=end_s)
         uuid = f'{hosts[0]} {start}'
         with self.db.writer() as session:
-            calendar_log.raise_generation(session, reservations=(uuid,))
+            calendar_changes.raise_generation(session, reservations=(uuid,))
             rows.insert(session, reservation_model.Reservation(
                 uuid=uuid, project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,

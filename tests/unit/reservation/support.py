@@ -9,8 +9,8 @@ from nova_preempt.reservation import lease_cache
 
 def lease(lease_id, start_s, end_s, *hosts, project='p',
           status=core.PENDING):
-    return core.Lease(lease_id, project, status, start_s, end_s,
-                      frozenset(hosts))
+    return core.HostLease(lease_id, project, status, start_s, end_s,
+                          frozenset(hosts))
 
 
 class Clock:

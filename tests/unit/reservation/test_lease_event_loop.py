@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.reservation import lease_event_loop
@@ -256,7 +256,7 @@ class TestMoments(life.LifeTestCase):
         """Begin the next example a day later."""
         self.now += datetime.timedelta(days=1)
         with self.database.writer() as session:
-            calendar_log.raise_generation(session, reservations=[
+            calendar_changes.raise_generation(session, reservations=[
                 item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):
                 session.query(model).delete()

@@ -49,8 +49,8 @@ class TestNative(unittest.TestCase):
             lambda calendar: found)
 
     def lease(self, uuid, status, *hosts, start_s=NOW_S):
-        return core_leases.Lease(uuid, 'p', status, start_s, start_s + 3600,
-                                 frozenset(hosts))
+        return core_leases.HostLease(
+            uuid, 'p', status, start_s, start_s + 3600, frozenset(hosts))
 
     def test_open_reservations(self):
         self.assertEqual((), tuple(self.service.fetch()))

@@ -10,7 +10,7 @@ from nova_preempt.core import model
 from nova_preempt.core import notice_period
 from nova_preempt.core.energy import host_classification
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.reservation import reconciler
 from tests.unit.reservation import life
@@ -536,7 +536,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         """
         self.now += datetime.timedelta(days=1)
         with self.database.writer() as session:
-            calendar_log.raise_generation(session, reservations=[
+            calendar_changes.raise_generation(session, reservations=[
                 item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):
                 session.query(model).delete()

@@ -10,7 +10,7 @@ from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.scheduler import manager
 
 
@@ -28,7 +28,7 @@ class TestRefuseOnFailure(unittest.TestCase):
                 # As oslo.db passes them on.
                 sqla_exc.TimeoutError('QueuePool limit of size 5'),
                 sqla_exc.OperationalError('SELECT secret', {}, None),
-                cloud_port.Unanswered('http://secret: 503'),
+                cloud_view.Unanswered('http://secret: 503'),
                 placement_api.PlacementError('http://secret: 503'),
                 cell_calls.CellDown(cell='secret', limit=10)):
             with self.assertLogs(manager.__name__, 'ERROR'), (

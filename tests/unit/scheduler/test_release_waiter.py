@@ -9,7 +9,7 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import plan_search
@@ -33,7 +33,7 @@ class SurplusTestCase(unittest.TestCase):
         self.options = types.SimpleNamespace(
             actions=['delete'], maximum_notice_s=300,
             termination_timeout_s=120)
-        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch = mock.patch.object(awaited_servers, 'POLL_INTERVAL_S', 1.0)
         patch.start()
         self.addCleanup(patch.stop)
         self.surplus = release_waiter.ReleaseWaiter(

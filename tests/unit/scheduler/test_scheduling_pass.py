@@ -9,7 +9,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import metrics
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.handover import allocation_claim
 from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler import manager
@@ -32,21 +32,21 @@ class TestAges(unittest.TestCase):
                                            'protected_servers',
                                            return_value=frozenset())), (
                                        mock.patch.object(
-                                           scheduling_pass.nova_cloud_port,
-                                           'NovaCloudPort')):
+                                           scheduling_pass.nova_cloud_view,
+                                           'NovaCloudView')):
             made.preemption.handover.stuck.return_value = frozenset()
             made._begin(mock.Mock(), {})
         ages = core.call_args.kwargs
-        self.assertEqual((cloud_port.MAX_AGE_S, cloud_port.LIST_MAX_AGE_S),
+        self.assertEqual((cloud_view.MAX_AGE_S, cloud_view.LIST_MAX_AGE_S),
                          (ages['idle_age_s'], ages['list_age_s']))
-        self.assertGreater(cloud_port.LIST_MAX_AGE_S, manager.REFRESH_S)
+        self.assertGreater(cloud_view.LIST_MAX_AGE_S, manager.REFRESH_S)
 
 
 class TestClaim(unittest.TestCase):
 
     def setUp(self):
         self.preemption, asked = mock.Mock(), mock.Mock()
-        asked.deadline.silent = cloud_port.UnansweredHosts()
+        asked.deadline.silent = cloud_view.UnansweredHosts()
         self.now = 0
         self.preemption.monotonic = lambda: self.now
         self.cycle = scheduling_pass.SchedulingPass(self.preemption, asked)

@@ -117,7 +117,7 @@ class TestIndexedCloud(unittest.TestCase):
 
     def look(self):
         """Let the core compute the costs of plans."""
-        answers = memory_cloud.MemoryCloudPort(self.cloud)
+        answers = memory_cloud.MemoryCloudView(self.cloud)
         answers.listed = lambda max_age_s: self.cloud.candidates(
             TWO, self.policy, NOW_US)
         return [plan.host.name for plan in plan_search.PlanSearch(

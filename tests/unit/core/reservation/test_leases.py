@@ -189,8 +189,8 @@ class TestView(unittest.TestCase):
                                        known=False).is_void)
 
     def test_hosts_that_others_are_still_on(self):
-        lease = leases.Lease('r', 'p', leases.ACTIVE, 0, 2 ** 40,
-                             frozenset('AB'), frozenset('B'))
+        lease = leases.HostLease('r', 'p', leases.ACTIVE, 0, 2 ** 40,
+                                 frozenset('AB'), frozenset('B'))
         for unready, expected in (
                 ('B', leases.AllowedHosts(
                     frozenset('A'), own_hosts=frozenset('AB'))),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Host
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import cost_bound_cache
 from tests.unit.core.scheduling import test_scheduling_cycle
 from tests.unit.core.scheduling import world
@@ -77,7 +77,7 @@ class TestMemo(unittest.TestCase):
                 Host('h', (dataclasses.replace(self.host.providers[0],
                                                uuid=str(number)),)),
                 {}, self.world.policy)
-        self.memo.forget_others([cloud_port.ListedHost('7', 'h', (), True)])
+        self.memo.forget_others([cloud_view.ListedHost('7', 'h', (), True)])
         self.assertEqual({('7', False)}, set(self.memo._entries))
 
     @LAW

@@ -10,7 +10,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.model import Request
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import plan_filtering
 from nova_preempt.core.scheduling import preemption_policy
@@ -315,7 +315,7 @@ class TestOldList(unittest.TestCase):
 
     def test_a_failed_reading_of_the_list_refuses_the_host(self):
         def unanswered(host, max_age_s):
-            raise cloud_port.Unanswered('nobody is there')
+            raise cloud_view.Unanswered('nobody is there')
 
         self.order()
         self.cloud.list_again = unanswered

@@ -6,7 +6,7 @@ import dataclasses
 import unittest
 
 from nova_preempt.core import refusal_texts
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import plan_filtering
 from tests.unit.core.scheduling import world
 
@@ -48,12 +48,12 @@ class UnansweredTestCase(unittest.TestCase):
     def read_host(self, host):
         self.read.append(host)
         if host in self.broken:
-            raise cloud_port.Unanswered(f'no answer for {host}',
+            raise cloud_view.Unanswered(f'no answer for {host}',
                                         self.broken[host])
         return self.answer(host)
 
     def cannot_list(self, *args):
-        raise cloud_port.Unanswered('nobody is there')
+        raise cloud_view.Unanswered('nobody is there')
 
     def order(self, hosts=None, index=0):
         if hosts is None:
@@ -89,7 +89,7 @@ class TestReading(UnansweredTestCase):
     def test_that_takes_long(self):
         """No further host is read; what is known is used."""
         self.fresh = 'l'
-        self.broken = dict.fromkeys('hijk', cloud_port.READ_S / 2)
+        self.broken = dict.fromkeys('hijk', cloud_view.READ_S / 2)
         self.assertEqual('l', self.order())
         self.assertEqual(['h', 'i'], self.read)
         self.assertEqual('', self.cycle.refusal)
@@ -113,12 +113,12 @@ class TestReading(UnansweredTestCase):
             server.uuid for server in without}
         self.fresh = 'm'
         self.cycle = self.new_cycle()
-        self.cycle.silent.note('x', cloud_port.Unanswered('away',
-                                                          cloud_port.READ_S))
+        self.cycle.silent.note('x', cloud_view.Unanswered('away',
+                                                          cloud_view.READ_S))
         self.assertEqual('m', self.order())
 
     def test_that_takes_long_for_all(self):
-        self.broken = dict.fromkeys('hijkl', cloud_port.READ_S)
+        self.broken = dict.fromkeys('hijkl', cloud_view.READ_S)
         self.assertEqual('', self.order())
         self.assertEqual('no answer for h', self.cycle.silent.reason)
 
@@ -132,7 +132,7 @@ class TestReading(UnansweredTestCase):
 
     def test_in_several_passes(self):
         """All passes share the time limit."""
-        self.broken = dict.fromkeys('hijkl', cloud_port.READ_S)
+        self.broken = dict.fromkeys('hijkl', cloud_view.READ_S)
         self.order()
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.order()
@@ -158,14 +158,14 @@ class TestClaiming(UnansweredTestCase):
 
     def cannot_confirm(self, after_s):
         def unanswered(host, max_age_s):
-            raise cloud_port.Unanswered('away', after_s)
+            raise cloud_view.Unanswered('away', after_s)
 
         self.cycle.cloud.list_again = unanswered
 
     def test_a_failed_host_is_omitted(self):
         """For further servers and further decisions of the request."""
         hosts = self.order()
-        self.cycle.leave('h', cloud_port.Unanswered('500'))
+        self.cycle.leave('h', cloud_view.Unanswered('500'))
         self.cycle.claimed('i')
         self.assertEqual('jkl', self.order(hosts, 1))
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
@@ -186,8 +186,8 @@ class TestClaiming(UnansweredTestCase):
     def test_after_others_took_long(self):
         """A planned host is read again before it is claimed."""
         self.order()
-        self.cycle.silent.note('x', cloud_port.Unanswered('away',
-                                                          cloud_port.READ_S))
+        self.cycle.silent.note('x', cloud_view.Unanswered('away',
+                                                          cloud_view.READ_S))
         self.cycle.cloud.room_age_s = lambda: plan_filtering.LATEST_S + 1
         self.assertIsNotNone(self.cycle.confirm('h'))
         self.broken = {'i': 0}
@@ -198,7 +198,7 @@ class TestClaiming(UnansweredTestCase):
     def test_slow_failures_end_the_search(self):
         """No further host is tried, now or in a new decision."""
         self.order()
-        self.cannot_confirm(cloud_port.CLAIM_S / 2)
+        self.cannot_confirm(cloud_view.CLAIM_S / 2)
         self.assertIsNone(self.cycle.confirm('h'))
         self.assertIsNone(self.cycle.confirm('i'))
         self.cycle.cloud.list_again = None

@@ -23,7 +23,7 @@ from nova_preempt.core.model import (
     Request,
     Resources,
 )
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling import scheduling_cycle
@@ -54,7 +54,7 @@ Passes = Callable[[memory_cloud.MemoryHost, tuple[PreemptibleServer, ...]],
 MakeServer = Callable[[str, memory_cloud.MemoryHost], PreemptibleServer | None]
 
 
-class Answers(memory_cloud.MemoryCloudPort):
+class Answers(memory_cloud.MemoryCloudView):
     """A host of a World; may be changed."""
 
     _cloud: World
@@ -66,12 +66,12 @@ class Answers(memory_cloud.MemoryCloudPort):
         return self._cloud.budget
 
     def passing(self,
-                trials: Sequence[cloud_port.HostTrial]) -> Collection[str]:
+                trials: Sequence[cloud_view.HostTrial]) -> Collection[str]:
         return {trial.host for trial in trials
                 if self._cloud.passes(self._cloud.hosts[trial.host],
                                       trial.without)}
 
-    def _key(self, trial: cloud_port.HostTrial) -> tuple[Any, ...]:
+    def _key(self, trial: cloud_view.HostTrial) -> tuple[Any, ...]:
         if self._cloud.weigh is None:
             return super()._key(trial)
         return (self._cloud.weigh(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Implements the core's cloud port with Nova and Placement.
+"""Implements the core's CloudView with Nova and Placement.
 
-See nova_preempt.core.scheduling.cloud_port. It takes no decisions.
+See nova_preempt.core.scheduling.cloud_view. It takes no decisions.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
-from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import cloud_view
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.db import preemptible_hints
@@ -39,7 +39,7 @@ def answers(function):
             return function(self, *args)
         except placement_api.PlacementError as exc:
             LOG.warning('Cannot search for victims: %s', exc)
-            raise cloud_port.Unanswered(str(exc), monotonic() - began) from exc
+            raise cloud_view.Unanswered(str(exc), monotonic() - began) from exc
     return answered
 
 
@@ -55,8 +55,8 @@ class _Look:
     servers: dict
 
 
-class NovaCloudPort:
-    """A core.scheduling.cloud_port.CloudPort, for one pass of one request.
+class NovaCloudView:
+    """A core.scheduling.cloud_view.CloudView, for one pass of one request.
 
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
@@ -84,7 +84,7 @@ class NovaCloudPort:
         self._decisions = []      # open ones of all schedulers
         self._take_a_look()
 
-    # -- the port --------------------------------------------------------
+    # -- the view --------------------------------------------------------
 
     def objection(self):
         """Return why the request may not preempt, '' if it may.

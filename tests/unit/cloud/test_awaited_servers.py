@@ -6,7 +6,7 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import observed_server
 
@@ -34,10 +34,10 @@ class TestWatch(unittest.TestCase):
         self.read = mock.Mock(side_effect=lambda cell, uuids: {
             uuid: instance() for uuid in uuids
             if self.homes.get(uuid) == cell.uuid})
-        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch = mock.patch.object(awaited_servers, 'POLL_INTERVAL_S', 1.0)
         patch.start()
         self.addCleanup(patch.stop)
-        self.watch = instance_poller.InstancePoller(
+        self.watch = awaited_servers.AwaitedServers(
             self.find, self.read, lambda: self.now,
             lambda: self.processor_s)
 
@@ -144,7 +144,7 @@ class TestWatch(unittest.TestCase):
         hangs.wait(60)
         self.assertEqual('active', self.watch.get('b').vm_state)
         # And who waits there as well can give up in time.
-        with mock.patch.object(instance_poller, '_PATIENCE_S', 0.001):
+        with mock.patch.object(awaited_servers, '_PATIENCE_S', 0.001):
             self.assertRaises(nova_api.NovaError, self.watch.get, 'a')
         goes_on.set()
         thread.join()

@@ -18,7 +18,7 @@ from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import calendar_log
+from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import record_purge
 from nova_preempt.db import reservable_hosts
@@ -238,7 +238,7 @@ class TestChanges(test_decisions.TestSQLite):
         self.assertIs(before.reservations[0], found.reservations[0])
 
     def test_the_log_does_not_grow_for_ever(self):
-        with mock.patch.object(calendar_log, '_KEPT', 3):
+        with mock.patch.object(calendar_changes, '_KEPT', 3):
             for number in range(9):
                 reservable_hosts.set_hidden(self.db, f'x{number}', True)
         with self.db.reader() as session:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implements the core's CloudPort for a simulated cloud."""
+"""Implements the core's CloudView for a simulated cloud."""
 
 from collections.abc import Collection, Mapping, Sequence
 import functools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Request
-from nova_preempt.core.scheduling.cloud_port import HostTrial
-from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cloud_view import HostTrial
+from nova_preempt.core.scheduling.cloud_view import ListedHost
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 from nova_preempt.core.times import microseconds
@@ -18,7 +18,7 @@ from nova_preempt.simulator.cost_bound_index import Mask
 from nova_preempt.simulator.simulation_state import SimulationState
 
 
-class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
+class SimulatedCloudView(memory_cloud.MemoryCloudView):
     """Answers for the decision on one request.
 
     :param waited: decisions that it has waited for before

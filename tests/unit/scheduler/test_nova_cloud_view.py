@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tests of the cloud port for Nova."""
+"""Tests of the view of the cloud for Nova."""
 
 import threading
 import unittest
@@ -8,8 +8,8 @@ from unittest import mock
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import poll_timing
-from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.scheduler import nova_cloud_port
+from nova_preempt.core.scheduling import cloud_view
+from nova_preempt.scheduler import nova_cloud_view
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 
@@ -23,7 +23,7 @@ class NovaCloudTestCase(unittest.TestCase):
         self.places = threading.Semaphore(4)
         mine = request_deadline.Deadline(TIMES, self.places, lambda: self.now)
         self.preemption = mock.Mock(monotonic=lambda: self.now)
-        self.cloud = nova_cloud_port.NovaCloudPort(
+        self.cloud = nova_cloud_view.NovaCloudView(
             self.preemption, request_context.RequestContext(
                 server_uuids=('server',), deadline=mine), None, None)
 
@@ -38,7 +38,7 @@ class TestUnanswered(NovaCloudTestCase):
         self.now = 7
         self.cloud._query = []
         self.preemption.known.providers.look_again = look_again
-        with self.assertRaisesRegex(cloud_port.Unanswered,
+        with self.assertRaisesRegex(cloud_view.Unanswered,
                                     'timeout') as caught:
             self.cloud.list_again('host', 1)
         self.assertEqual(60, caught.exception.after_s)

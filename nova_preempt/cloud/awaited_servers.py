@@ -115,7 +115,7 @@ class SharedReading:
                     self._found[uuid] = found[uuid]
 
 
-class InstancePoller:
+class AwaitedServers:
     """Reads the records of servers that requests wait for. Thread-safe.
 
     :param find: given uuids, returns {uuid: CellMapping, None if it has no

@@ -121,7 +121,7 @@ class HostTrial:
     cost_us: int = 0
 
 
-class CloudPort(Protocol):
+class CloudView(Protocol):
     """Answers the queries of one request; hosts are named by their uuid."""
 
     def objection(self) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row types: frozen dataclasses from which models generates tables.
+"""Row schemas: frozen dataclasses from which models generates tables.
 
-A row type declares the columns of a table: their names, types, defaults, and
-whether they may be NULL. Times are naive and in UTC. Hosts are identified by
+Each declares the columns of a table: their names, types, defaults, and whether
+they may be NULL. Times are naive and in UTC. Hosts are identified by
 node name.
 """
 
@@ -269,7 +269,7 @@ def values(item, *without):
 
 
 def load(cls, row, **others):
-    """Return an object of a row type from a row with its columns.
+    """Return an object of a row schema from a row with its columns.
 
     :param others: {field: value} of fields that are not columns of the row
     """
@@ -279,7 +279,7 @@ def load(cls, row, **others):
 
 
 def columns(model, cls, *without):
-    """Return the columns of a model that are fields of a row type."""
+    """Return the columns of a model that are fields of a row schema."""
     return [getattr(model, field.name) for field in dataclasses.fields(cls)
             if field.name not in without]
 
