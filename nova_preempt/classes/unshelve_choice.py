@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses which shelved servers of a class return, and their victims.
+"""Chooses which shelved servers of a class are unshelved.
 
-Carries out core.classes.class_return_controller for
-nova_preempt.engine.victim_unshelving.
+Steps core.classes.class_return_controller, and tells
+nova_preempt.engine.victim_unshelving the uuids. Victims are chosen again when
+the scheduler places a server.
 """
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core.classes import class_return_controller
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy

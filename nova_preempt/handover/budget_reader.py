@@ -41,14 +41,14 @@ class BudgetReader:
         return bool(self._options.project_budget or self._options.group_budget)
 
     def _left(self, ending: Mapping[str, str], groups: Mapping[str, set[int]]
-              ) -> eviction_budgets.Budgets:
-        """Return core Budgets; ending is {server uuid: project}."""
-        return eviction_budgets.Budgets(self._options.project_budget,
-                                        self._options.group_budget, ending,
-                                        groups)
+              ) -> eviction_budgets.EvictionBudgets:
+        """Return core EvictionBudgets; ending is {server uuid: project}."""
+        return eviction_budgets.EvictionBudgets(
+            self._options.project_budget, self._options.group_budget, ending,
+            groups)
 
-    def read(self) -> eviction_budgets.Budgets | None:
-        """Return the current core Budgets, None if none is set."""
+    def read(self) -> eviction_budgets.EvictionBudgets | None:
+        """Return the current core EvictionBudgets, None if none is set."""
         if not self:
             return None
         ending = self._decisions.get_ending(self._since())

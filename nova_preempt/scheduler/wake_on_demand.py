@@ -13,7 +13,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.cloud import request_specs
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core import model
 from nova_preempt.core import poll_timing
 from nova_preempt.core import refusal_texts
@@ -153,7 +153,7 @@ class WakeOnDemand:
         trees = self._preemption.known.trees.providers_for(
             wanted, roots.values())
         numbers = {
-            name: host_fit.count(
+            name: fit_and_victims.count(
                 wanted, model.Host(name, trees[root.uuid]), {})
             for name, root in roots.items() if trees[root.uuid]}
         return {name: number for name, number in numbers.items() if number}

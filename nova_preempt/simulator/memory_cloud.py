@@ -171,7 +171,7 @@ class MemoryCloudView:
     def releasing(self) -> Mapping[str, ReleasingHost]:
         return {}
 
-    def budgets(self) -> eviction_budgets.Budgets | None:
+    def budgets(self) -> eviction_budgets.EvictionBudgets | None:
         return None
 
     def load(self, hosts: Collection[str]) -> Collection[str]:

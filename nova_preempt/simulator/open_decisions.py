@@ -267,7 +267,7 @@ class BudgetTracker:
                 self._world.groups.get(uuid, ())))
 
     def left(self, ending: Mapping[str, Server]
-             ) -> eviction_budgets.Budgets | None:
+             ) -> eviction_budgets.EvictionBudgets | None:
         """Return the remaining budgets, None without any.
 
         :param ending: those that end now
@@ -281,7 +281,7 @@ class BudgetTracker:
             self._ended.popleft()
         projects = {uuid: project for _, uuid, project, _ in self._ended}
         groups = {uuid: found for _, uuid, _, found in self._ended}
-        return eviction_budgets.Budgets(
+        return eviction_budgets.EvictionBudgets(
             options.project_budget, options.group_budget,
             projects | {uuid: victim.boot.project
                         for uuid, victim in ending.items()},

@@ -19,7 +19,7 @@ from nova_preempt.core.classes.promised_availability import Promises
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import Resources
 from nova_preempt.core.scheduling import preemption_policy

@@ -8,7 +8,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling.cloud_view import HostTrial
 from nova_preempt.core.scheduling.cloud_view import ListedHost
-from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.eviction_budgets import EvictionBudgets
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import memory_cloud
@@ -80,5 +80,5 @@ class SimulatedCloudView(memory_cloud.MemoryCloudView):
     def releasing(self) -> Mapping[str, ReleasingHost]:
         return self._evictions.decisions.releasing(self._waited)
 
-    def budgets(self) -> Budgets | None:
+    def budgets(self) -> EvictionBudgets | None:
         return self._evictions.budgets()

@@ -113,7 +113,7 @@ class Evictions:
             victims[0].current_host, operation=requester_liveness.RESERVATION,
             reservation=reservation), victims)
 
-    def budgets(self) -> eviction_budgets.Budgets | None:
+    def budgets(self) -> eviction_budgets.EvictionBudgets | None:
         """Return the remaining budgets, None without any."""
         return self._budgets.left(self.ending)
 

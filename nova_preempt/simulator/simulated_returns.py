@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any
 
 from nova_preempt.core.classes.server_clocks import Kind
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.eviction import stopped_victim_controller
 from nova_preempt.core.eviction.return_controller import ShelvedState

@@ -4,7 +4,7 @@
 import functools
 import statistics
 
-from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.simulator.papers import qos_experiment
 from tests.unit.simulator.papers import test_qos_experiment
 from tests.unit.simulator.papers.test_qos_experiment import REPRIEVE
@@ -25,12 +25,12 @@ class TestValidation(test_qos_experiment.Ranges):
         return found
 
     def test_002_v1q(self):
-        for rule in (scheduling_rules.PromiseRule, REPRIEVE):
+        for policy in (class_policies.PromisePolicy, REPRIEVE):
             # One of ten orders of arrival gives 0.4752 to the mean of bronze
             # ones. It is 0.475 at most for the ten together.
             found = self.each(
                 functools.partial(self.assert_002_v1q, bronze=(.470, .4755)),
-                test_qos_experiment.VALIDATION_1, rule=rule)
+                test_qos_experiment.VALIDATION_1, policy=policy)
             mean = statistics.mean(
                 test_qos_experiment.mean(each, 'bronze') for each in found)
             self.assertLessEqual(.470, mean)
@@ -38,16 +38,16 @@ class TestValidation(test_qos_experiment.Ranges):
 
     def test_002_v1p(self):
         self.each(self.assert_002_v1p, test_qos_experiment.VALIDATION_1,
-                  rule=qos_experiment.PriorityRule)
+                  policy=qos_experiment.PriorityPolicy)
 
     def test_002_v2q(self):
-        for rule in (scheduling_rules.PromiseRule, REPRIEVE):
+        for policy in (class_policies.PromisePolicy, REPRIEVE):
             self.each(self.assert_002_v2q, test_qos_experiment.VALIDATION_2,
-                      rule=rule)
+                      policy=policy)
 
     def test_002_v2p(self):
         self.each(self.assert_002_v2p, test_qos_experiment.VALIDATION_2,
-                  rule=qos_experiment.PriorityRule)
+                  policy=qos_experiment.PriorityPolicy)
 
     def test_002_vm(self):
         self.each(self.assert_002_vm, test_qos_experiment.VALIDATION_1,

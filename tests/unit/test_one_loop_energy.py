@@ -8,7 +8,7 @@ from unittest import mock
 
 import fixtures
 
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy import power_plan

@@ -10,7 +10,7 @@ import dataclasses
 import datetime
 from unittest import mock
 
-from nova_preempt.core import controller as core_controller
+from nova_preempt.core import controller_step as core_controller
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice_period import NoticeRule

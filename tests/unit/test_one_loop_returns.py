@@ -18,7 +18,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom_account
 from nova_preempt.core import model
@@ -164,8 +164,8 @@ class Later:
             >= 60 * model.SECOND)
         if due == found.intents:
             return found
-        return controller.Step(due, memory,
-                               now_us + INTERVAL_S * model.SECOND)
+        return controller_step.Step(due, memory,
+                                    now_us + INTERVAL_S * model.SECOND)
 
 
 class OneLoop:

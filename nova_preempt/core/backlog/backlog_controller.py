@@ -21,7 +21,7 @@ from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import state_from_servers
 from nova_preempt.core.backlog.batch_plans import PlannedBoot
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.model import SECOND
 
 

@@ -99,7 +99,7 @@ class _Pass:
             self._call(request, self.check)
         self._requests = [request for request in requests
                           if request.uuid not in self.faults]
-        self.keeping = kept_hosts.HostKeeper(
+        self.keeping = kept_hosts.HoldChooser(
             self._requests, cloud, now, options, tracker, turns)
         self._shortfalls = shortfalls.ShortfallExplainer(tracker, self.keeping)
 

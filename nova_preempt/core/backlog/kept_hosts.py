@@ -46,7 +46,7 @@ from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
 from nova_preempt.core.backlog.kept_host_turns import ProjectTurns
 from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 
-#: The hosts in use divided by HOSTS_PER_KEPT may be held in all; these, and
+#: The hosts in use divided by HOSTS_PER_KEPT may be kept in all; these, and
 #: ``most_holds``, divided by KEPT_PER_PROJECT for one project.
 HOSTS_PER_KEPT = 4
 KEPT_PER_PROJECT = 2
@@ -55,10 +55,10 @@ KEPT_PER_PROJECT = 2
 #: request ranks last.
 MOST_TRIES = 3
 
-#: The most trials of a pass to hold hosts: each evaluates all hosts.
+#: The most trials of a pass to keep hosts: each evaluates all hosts.
 _MOST_TRIALS = 100
 
-#: Keys in waits_for of held hosts, and of Nova's last refusal.
+#: Keys in waits_for of kept hosts, and of Nova's last refusal.
 KEPT = "kept"
 REFUSED = "refused"
 
@@ -66,12 +66,12 @@ _RESTS = "hosts are kept free for other projects until {}Z."
 _UNKNOWN_QUOTA = "the quota of its user has not been read from Nova yet."
 _TOO_MANY = "it needs more hosts than can be kept free for one project."
 
-#: Returns how many of the suitable hosts of a flavor may be held.
+#: Returns how many of the suitable hosts of a flavor may be kept.
 HostLimit = Callable[[frozenset[str]], int]
 
 
 class TrialHolds:
-    """Tries for which requests hosts can be held, on a copy of the capacity.
+    """Tries for which requests hosts can be kept, on a copy of the capacity.
 
     :param tracker: the remaining capacity
     :param cloud: as the pass sees it
@@ -90,20 +90,20 @@ class TrialHolds:
 
     def hold(self, request: backlog_model.Request,
              most: HostLimit) -> Collection[str]:
-        """Return the hosts that would be held besides the earlier ones."""
+        """Return the hosts that would be kept besides the earlier ones."""
         count, group = backlog_model.least(request), self._cloud.group(request)
         for item, hosts in self._fitting(request, most):
             if not self._left:
                 break
             self._left -= 1
-            held = self._tracker.hold(item, count, group, hosts)
-            if held is not None:
-                return held.hosts
+            kept = self._tracker.hold(item, count, group, hosts)
+            if kept is not None:
+                return kept.hosts
         return ()
 
     def is_too_many(self, request: backlog_model.Request,
             most: HostLimit) -> bool:
-        """Tell whether each flavor needs more hosts than may be held."""
+        """Tell whether each flavor needs more hosts than may be kept."""
         found = self._fewest(request, most)
         return bool(found) and all(
             needed > hosts for _item, needed, hosts in found)
@@ -113,7 +113,7 @@ class TrialHolds:
     ) -> Iterator[tuple[backlog_model.Alternative, int]]:
         """Iterate over the flavors for which empty hosts would be enough.
 
-        :returns: each with how many hosts may be held
+        :returns: each with how many hosts may be kept
         """
         if self._cloud.why_not_yet(request, self._now) is not None:
             return
@@ -127,7 +127,7 @@ class TrialHolds:
             tuple[backlog_model.Alternative, int, int]]:
         """Return the flavors that fit on enough empty hosts.
 
-        :returns: each with how many hosts it needs, and how many may be held
+        :returns: each with how many hosts it needs, and how many may be kept
         """
         count, group = backlog_model.least(request), self._cloud.group(request)
         suitable = self._tracker.suitable
@@ -136,8 +136,8 @@ class TrialHolds:
             found := fewest_hosts(suitable(item).largest_open, count, group))]
 
 
-class HostKeeper:
-    """Chooses the requests of a pass for which hosts are held.
+class HoldChooser:
+    """Chooses the requests of a pass for which hosts are kept.
 
     :param requests: all waiting requests
     :param cloud: as the pass sees it
@@ -157,7 +157,7 @@ class HostKeeper:
         waiting = {request.uuid for request in requests}
         self.turns = ProjectTurns(turns, waiting, now)
         # By uuid: the number of hosts of chosen requests, the chosen requests
-        # that name a reservation, and why none are held for other requests
+        # that name a reservation, and why none are kept for other requests
         # that have waited for long enough.
         self._chosen: dict[str, int] = {}
         self.quotas: list[str] = []
@@ -165,7 +165,7 @@ class HostKeeper:
         self._reasons: dict[str, str] = {}
         self._given = _KeptHosts(len(cloud.rooms))
         self._choose(requests, cloud, TrialHolds(tracker, cloud, now))
-        # From now on hosts that are held, not those of trials.
+        # From now on hosts that are kept, not those of trials.
         self._given = _KeptHosts(len(cloud.rooms))
         self._kept: dict[str, int] = {}
 
@@ -191,7 +191,7 @@ class HostKeeper:
 
     def most(self, request: backlog_model.Request,
              hosts: frozenset[str]) -> int:
-        """Return how many hosts may be held for a chosen request.
+        """Return how many hosts may be kept for a chosen request.
 
         :param hosts: the suitable hosts of its flavor
         """
@@ -201,16 +201,16 @@ class HostKeeper:
         return min(most, self._given.left(request.project_id, hosts))
 
     def why_none(self, request: backlog_model.Request) -> str:
-        """Return why no hosts are held, '' if it waits too short."""
+        """Return why no hosts are kept, '' if it waits too short."""
         return self._reasons.get(request.uuid, "")
 
     def keep(self, request: backlog_model.Request,
-             held: KeptHosts) -> None:
-        """Record that hosts are held for a request."""
-        self._kept[request.uuid] = len(held.hosts)
+             kept: KeptHosts) -> None:
+        """Record that hosts are kept for a request."""
+        self._kept[request.uuid] = len(kept.hosts)
         if is_shared := request.uuid not in self._own:
-            self._given.add(request.project_id, held.hosts)
-        self.turns.keep(request.project_id, request.uuid, held, is_shared,
+            self._given.add(request.project_id, kept.hosts)
+        self.turns.keep(request.project_id, request.uuid, kept, is_shared,
                         list(self._chosen).index(request.uuid))
 
     def remembered(self, request: backlog_model.Request) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class HostKeeper:
 
         :param own: the number of hosts of the reservation that it names, None:
             it names none
-        :returns: None if no host may be held
+        :returns: None if no host may be kept
         """
         if own is not None:
             return (lambda _: own) if own else None
@@ -293,7 +293,7 @@ class HostKeeper:
             return None
 
         def most(hosts: frozenset[str]) -> int:
-            # A single host that is always held would starve others.
+            # A single host that is always kept would starve others.
             if len(hosts) == 1 and not self.turns.is_on(
                 project) and self.turns.are_resting(hosts):
                 return 0
@@ -314,7 +314,7 @@ class HostKeeper:
 
 
 class _KeptHosts:
-    """Hosts that are held, by project.
+    """Hosts that are kept, by project.
 
     :param hosts: the number of hosts in use
     """
@@ -324,11 +324,11 @@ class _KeptHosts:
         self._of: dict[str, set[str]] = {}
 
     def add(self, project: str, hosts: Collection[str]) -> None:
-        """Record that these hosts are held for a project."""
+        """Record that these hosts are kept for a project."""
         self._of.setdefault(project, set()).update(hosts)
 
     def left(self, project: str, hosts: frozenset[str] | None = None) -> int:
-        """Return how many more hosts may be held for a project.
+        """Return how many more hosts may be kept for a project.
 
         :param hosts: of these, None: of all
         """
@@ -343,7 +343,7 @@ class _KeptHosts:
                    of_project - len(own & hosts))
 
     def shares(self, hosts: int) -> tuple[int, int]:
-        """Return how many hosts may be held: in all, and for one project."""
+        """Return how many hosts may be kept: in all, and for one project."""
         most = _part(min(hosts, self._hosts), HOSTS_PER_KEPT)
         return most, _part(most, KEPT_PER_PROJECT)
 

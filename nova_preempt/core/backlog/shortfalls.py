@@ -78,10 +78,10 @@ class ShortfallExplainer:
     :param keeper: chooses the requests
     """
 
-    def __init__(
-        self, tracker: CapacityTracker, keeper: kept_hosts.HostKeeper) -> None:
+    def __init__(self, tracker: CapacityTracker,
+                 chooser: kept_hosts.HoldChooser) -> None:
         self._tracker = tracker
-        self._keeping = keeper
+        self._keeping = chooser
         # Capacity only shrinks in a pass, so once a kind is enough.
         self._lacks: dict[CapacityKey, Shortfall] = {}
         self._kept_off: dict[CapacityKey, int] = {}

@@ -25,9 +25,9 @@ from nova_preempt.core import lazy_ordering
 from nova_preempt.core.classes.availability_margin import QosClass
 from nova_preempt.core.classes.availability_margin import QosClasses
 from nova_preempt.core.classes.availability_margin import Standing
-from nova_preempt.core.classes.scheduling_rules import Key
-from nova_preempt.core.classes.scheduling_rules import RankedRequest
-from nova_preempt.core.classes.scheduling_rules import SchedulingRule
+from nova_preempt.core.classes.class_policies import ClassPolicy
+from nova_preempt.core.classes.class_policies import Key
+from nova_preempt.core.classes.class_policies import RankedRequest
 from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import Resources
 
@@ -82,7 +82,7 @@ class HostAndVictims:
 
 
 def dispatch(waiting: Collection[Claimant], hosts: Collection[PassHost],
-              classes: QosClasses, rule: SchedulingRule,
+              classes: QosClasses, policy: ClassPolicy,
               now_us: int) -> tuple[HostAndVictims, ...]:
     """Return the placements of a pass, in the order of the decisions.
 
@@ -98,13 +98,13 @@ def dispatch(waiting: Collection[Claimant], hosts: Collection[PassHost],
 
     def hold(claimant: Claimant) -> RankedRequest:
         return RankedRequest(claimant.stand(classes, now_us),
-            claimant.resources, rule)
+            claimant.resources, policy)
 
     there = [
         _Host(host, map(hold, host.claimants))
         for host in sorted(hosts, key=operator.attrgetter("uuid"))]
     queue = sorted(
-        map(hold, waiting), key=lambda held: rule.order(held.standing))
+        map(hold, waiting), key=lambda held: policy.order(held.standing))
     placed = []
     for one in queue:
         found = _roomiest(there, one) or _cheapest(there, one)
@@ -118,7 +118,7 @@ def dispatch(waiting: Collection[Claimant], hosts: Collection[PassHost],
 
 
 def first_requests(waiting: Iterable[Claimant], classes: QosClasses,
-        rule: SchedulingRule, now_us: int, most: int) -> list[Claimant]:
+        policy: ClassPolicy, now_us: int, most: int) -> list[Claimant]:
     """Return the requests that may be among the first ``most`` to get a host.
 
     Of equal demands of a class at most ``most`` are returned: either all of
@@ -126,7 +126,7 @@ def first_requests(waiting: Iterable[Claimant], classes: QosClasses,
     requests may leave. So a pass over very many evaluates few.
     """
     ordered = sorted(
-        waiting, key=lambda one: rule.order(one.stand(classes, now_us)))
+        waiting, key=lambda one: policy.order(one.stand(classes, now_us)))
     kinds: collections.Counter[object] = collections.Counter()
     found = []
     for one in ordered:
@@ -166,7 +166,7 @@ class _Host:
 
     def preemptible(self, one: RankedRequest) -> list[RankedRequest]:
         """Return the requests here that a request may preempt."""
-        may_preempt, standing = one.rule.may_preempt, one.standing
+        may_preempt, standing = one.policy.may_preempt, one.standing
         return [
             each for each in self.held.values()
             if may_preempt(standing, each.standing)]
@@ -217,16 +217,16 @@ def _cheapest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
 
     def bound(host: _Host) -> Key | None:
         held = preemptible[host.uuid] = host.preemptible(one)
-        return (one.rule.floor(held),) if held else None
+        return (one.policy.floor(held),) if held else None
 
     def exact(host: _Host) -> tuple[Key, Sequence[RankedRequest]] | None:
         missing = _missing(one.resources, host.free)
-        victims = one.rule.victims(preemptible[host.uuid], missing)
+        victims = one.policy.victims(preemptible[host.uuid], missing)
         if victims is None:
             return None
         freed = [each.resources for each in victims]
         key = (
-            one.rule.cost(victims), len(victims),
+            one.policy.cost(victims), len(victims),
             -host.score(one.resources, freed), host.uuid)
         return key, victims
 

@@ -12,9 +12,9 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core import times
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.classes.availability_margin import QosClasses
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import (
     SECOND,
@@ -22,7 +22,7 @@ from nova_preempt.core.model import (
     Provider,
     Resources,
 )
-from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.eviction_budgets import EvictionBudgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
 
 
@@ -38,7 +38,7 @@ class EvictableServers:
     hosts: Iterable[tuple[str, Provider, Iterable[PreemptibleServer]]]
     claimants: Mapping[str, class_dispatch.Claimant]
     policy: Policy
-    budgets: Budgets | None
+    budgets: EvictionBudgets | None
     busy: Collection[str]
 
 
@@ -109,16 +109,16 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
 def _round(terms: Options, observed: Observed, waiting: Iterable[
         ShelvedVictim], hosts: Mapping[str, class_dispatch.PassHost],
         now_us: int) -> tuple[class_dispatch.HostAndVictims, ...]:
-    rule = scheduling_rules.PromiseRule(terms.classes)
+    policy = class_policies.PromisePolicy(terms.classes)
     claimants = observed.claimants
     # Some may be forgotten meanwhile.
     known = [
         dataclasses.replace(claimants[each.uuid], resources=each.resources)
         for each in waiting if each.uuid in claimants]
-    first = class_dispatch.first_requests(known, terms.classes, rule, now_us,
+    first = class_dispatch.first_requests(known, terms.classes, policy, now_us,
                                     observed.most)
     return class_dispatch.dispatch(
-        first, [*hosts.values()], terms.classes, rule, now_us)
+        first, [*hosts.values()], terms.classes, policy, now_us)
 
 
 def _rooms(

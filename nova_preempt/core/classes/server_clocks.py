@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Clocks of a server: time run, waited and in transit.
+"""Clocks of one server of a class: time run, waited and in transit.
 
 The three clocks of M. Carvalho et al. (JISA 11, 2020, doi
-10.1186/s13174-020-00129-0) count over all incarnations of a request, from its
-admission to its end: R while a server of it runs, W while it is queued, at
-first and after an eviction, and B while it is allocated, resumed or built. Its
-promise is a share of R in all three. No clock counts while its owner has set
-it aside.
+10.1186/s13174-020-00129-0) count from the admission of a server to its end,
+over all its evictions: R while it runs, W while it is queued, at first and
+after an eviction, and B while it is allocated, resumed or built. Its promise
+is a share of R in all three. No clock counts while its owner has set it aside.
 
 Times are whole microseconds since the epoch. Events come from notifications,
 which may be late, duplicated or in any order: the clocks after a number of
@@ -164,7 +163,7 @@ def _distance(before: Kind, after: Kind) -> int:
 
 
 class ServerClocks:
-    """The immutable clocks of one request.
+    """The immutable clocks of one server.
 
     ``events``: known events that are not settled, ascending. Clocks are equal
     if they know the same events.
@@ -210,7 +209,7 @@ class ServerClocks:
         return mark.times.later(mark.kind, max(0, now_us - mark.last_us))
 
     def ran_us(self, now_us: int) -> int:
-        """Return how long the present incarnation has run, 0 if none runs."""
+        """Return for how long it has run without a break, 0 if not."""
         mark = self._mark
         if mark.kind is not Kind.RUNNING:
             return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of host power; see core.controller.
+"""Controller of host power; see core.controller_step.
 
 Step again at the same time until ``wake_at_us`` is later, and observe anew in
 between: the intents of a round change what the next decides. Keep the memory
@@ -14,7 +14,7 @@ import dataclasses
 import enum
 from typing import TypeAlias
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.energy import demand_forecast
 from nova_preempt.core.energy import host_classification
 from nova_preempt.core.energy import power_plan
@@ -123,7 +123,7 @@ class Advance:
 
 Intent: TypeAlias = (Wake | PutToSleep | CountIdleInterval | Adopt
                      | ForgetHosts | ForgetPromises | Advance)
-Step: TypeAlias = controller.Step[Intent, Memory]
+Step: TypeAlias = controller_step.Step[Intent, Memory]
 
 
 def step(observed: Observed, memory: Memory, now_us: int) -> Step:
@@ -134,7 +134,7 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
         intents, memory = _ROUNDS[now](observed, memory, now_us)
     else:
         intents, memory = _begin(observed, memory, now_us)
-    return controller.Step(
+    return controller_step.Step(
         tuple(intents), memory, now_us if memory.rounds
         else now_us + round(observed.options.step_s * SECOND))
 

@@ -14,7 +14,7 @@ much has changed is left to the next round.
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core import eligibility
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
@@ -44,7 +44,7 @@ def begin(victims: Iterable[eviction_values.Victim], now_us: int) -> Memory:
 
 
 def step(observed: Observed, memory: Memory, now_us: int) -> Step:
-    """Return what to do with the victims now, see controller.Step.
+    """Return what to do with the victims now, see controller_step.
 
     The eviction is done once Memory.is_over.
     """
@@ -63,11 +63,11 @@ def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
     pending = [observed.victims[uuid] for uuid in memory.pending]
     looks = _looks_at_hosts(observed, pending)
     if looks:
-        return controller.Step(looks, memory)
+        return controller_step.Step(looks, memory)
     unwarned = frozenset(
         victim.uuid for victim in pending if not victim.terms.for_good
         and observed.hosts[victim.terms.host] is False)
-    return controller.Step(
+    return controller_step.Step(
         (eviction_values.GiveNotice(tuple(uuid for uuid in memory.pending
                                           if uuid not in unwarned)),),
         dataclasses.replace(memory, has_notice=True, unwarned=unwarned),
@@ -104,7 +104,7 @@ def _step(observed: Observed, memory: Memory, now_us: int) -> Step:
         eviction_values.ReadServer(uuid) for uuid in memory.pending
         if uuid not in observed.seen)
     if looks:
-        return controller.Step(looks, memory)
+        return controller_step.Step(looks, memory)
     memory = _note_seen(observed, memory, now_us)
     waiting = [uuid for uuid, progress in memory.pending.items()
                if progress.acting_since_us is None]
@@ -114,14 +114,14 @@ def _step(observed: Observed, memory: Memory, now_us: int) -> Step:
         looks = _looks_at_hosts(observed,
                                 map(observed.victims.__getitem__, waiting))
         if looks:
-            return controller.Step(looks, memory)
+            return controller_step.Step(looks, memory)
         memory = dataclasses.replace(memory.note_all(
             {uuid: {"acting_since_us": now_us} for uuid in waiting}),
             acted_us=now_us)
     memory, steps = _next_steps(observed, memory, now_us)
     looks = tuple(_looks(observed, memory, steps))
     if looks:
-        return controller.Step(looks, memory)
+        return controller_step.Step(looks, memory)
     return _act(observed, memory, steps)
 
 
@@ -205,7 +205,7 @@ def _act(observed: Observed, memory: Memory,
     looks: list[eviction_values.CheckHostUp] = []
     if not memory.pending and not refusals:
         looks, refusals = _lost_hosts(observed, memory)
-    return controller.Step((*intents, *looks), dataclasses.replace(
+    return controller_step.Step((*intents, *looks), dataclasses.replace(
         memory, refusals=refusals,
         is_over=bool(refusals) or not (memory.pending or looks)))
 

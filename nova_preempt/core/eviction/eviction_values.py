@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction.eviction_steps import Progress
 from nova_preempt.core.eviction.eviction_steps import StepKind
@@ -187,4 +187,4 @@ class SpareVictim:
 
 Read = ReadServer | ReadAllocation | CheckHostUp | CheckClaimedCapacity
 Intent = GiveNotice | Read | CallNova | LockVictim | CloseVictim | SpareVictim
-Step = controller.Step[Intent, Memory]
+Step = controller_step.Step[Intent, Memory]

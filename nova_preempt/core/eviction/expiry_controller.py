@@ -8,7 +8,7 @@ from typing import Protocol
 from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import times
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.model import SECOND, PreemptibleServer
 
 

@@ -9,7 +9,7 @@ import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core import times
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.headroom_account import HostGroup
 from nova_preempt.core.model import (
     Candidate,
@@ -17,7 +17,7 @@ from nova_preempt.core.model import (
     PreemptibleServer,
     Resources,
 )
-from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.eviction_budgets import EvictionBudgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.victims import cheapest_victims
 
@@ -36,7 +36,7 @@ class Candidates:
 
     servers: Iterable[PreemptibleServer]
     policy: Policy
-    budgets: Budgets | None = None
+    budgets: EvictionBudgets | None = None
     excluded: Collection[str] = ()
 
 

@@ -19,7 +19,7 @@ import math
 from typing import Protocol, TypeAlias
 
 from nova_preempt.core import capacity
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.model import SECOND, Resources
 
 #: How long after a failed return the next is tried, in seconds; twice as long

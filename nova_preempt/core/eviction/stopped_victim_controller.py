@@ -5,7 +5,7 @@ import dataclasses
 import enum
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.controller import Step
+from nova_preempt.core.controller_step import Step
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer

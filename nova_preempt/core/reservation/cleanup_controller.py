@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Protocol, TypeAlias
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core import eligibility
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.model import SECOND
@@ -118,7 +118,7 @@ class Memory:
 
 def step(
     view: EndedReservation, memory: Memory, now_us: int
-) -> controller.Step[Intent, Memory]:
+) -> controller_step.Step[Intent, Memory]:
     """Decide the next step of the cleanup of a reservation.
 
     :param now_us: since the epoch
@@ -128,22 +128,23 @@ def step(
                 in memory.asked_us.items()}
     if view.reservation.released_at is not None:
         intents += _end(view, left, asked_us, now_us)
-        return controller.Step(
+        return controller_step.Step(
             tuple(intents), _remember(None, left, asked_us, now_us))
     wake_at_us = now_us + drain_rules.BUSY_S * SECOND
     if view.dark:
-        return controller.Step(tuple(intents), _remember(
+        return controller_step.Step(tuple(intents), _remember(
             memory.since_us, left, asked_us, now_us), wake_at_us)
     since_us = now_us if memory.since_us is None else min(
         memory.since_us, now_us)
     spent = (now_us - since_us) / (TIMEOUT_S * SECOND)
     coming = () if left else view.coming()
     if spent >= 1 or not (left or coming):
-        return controller.Step((*intents, Release((*left, *coming))), Memory())
+        return controller_step.Step(
+            (*intents, Release((*left, *coming))), Memory())
     if left or spent >= _LATE:
         intents += _end(view, left or view.homeless(coming), asked_us,
                         now_us, spent)
-    return controller.Step(tuple(intents), _remember(
+    return controller_step.Step(tuple(intents), _remember(
         since_us, (*left, *coming), asked_us, now_us), wake_at_us)
 
 

@@ -9,7 +9,7 @@ no host is replaced.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import host_replacement
 from nova_preempt.core.reservation import reservation_model
@@ -178,7 +178,7 @@ class Memory:
 
 def step(
     view: Observed, memory: Memory, now_us: int
-) -> controller.Step[TellOwner, Memory]:
+) -> controller_step.Step[TellOwner, Memory]:
     """Record which hosts are down, and decide what their owners are told."""
     now_s = now_us // SECOND
     down = view.down.held
@@ -200,7 +200,7 @@ def step(
                 not waits and each.public_reason == BRAKED):
             intents.append(TellOwner(each.uuid, many, waits))
             told = told | {each.uuid} if waits else told - {each.uuid}
-    return controller.Step(tuple(intents), Memory(
+    return controller_step.Step(tuple(intents), Memory(
         since, now_s, blind or many, many_since_s, told))
 
 

@@ -10,7 +10,7 @@ import enum
 import itertools
 from typing import Any, TypeAlias
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import reservation_model
 
@@ -51,7 +51,7 @@ class Memory:
 
 
 def step(reservations: Sequence[reservation_model.Reservation], told: Memory,
-        now_us: int) -> controller.Step[ApplyEvent, Memory]:
+        now_us: int) -> controller_step.Step[ApplyEvent, Memory]:
     """Return the events that are due, grouped by time and kind.
 
     An event is returned once for each change of its reservation: a reservation
@@ -65,7 +65,7 @@ def step(reservations: Sequence[reservation_model.Reservation], told: Memory,
         to_come = _updated(to_come, told.reservations, reservations)
     count = bisect.bisect_left(to_come, (now_us + 1,))
     due, to_come = to_come[:count], to_come[count:]
-    return controller.Step(tuple(ApplyEvent(kind, tuple(uuid for *_,
+    return controller_step.Step(tuple(ApplyEvent(kind, tuple(uuid for *_,
         uuid in events)) for (_, kind), events in itertools.groupby(due,
         lambda event: event[:2])), Memory(reservations, to_come), to_come[0][
         0] if to_come else None)

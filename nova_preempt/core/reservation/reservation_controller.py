@@ -12,7 +12,7 @@ import enum
 import math
 from typing import TypeAlias
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import host_replacement
@@ -135,7 +135,7 @@ def _to_start_s(reservation: reservation_model.Reservation,
 
 
 def step(view: observed_hosts.ReservationView, memory: Memory,
-        now_us: int) -> controller.Step[Intent, Memory]:
+        now_us: int) -> controller_step.Step[Intent, Memory]:
     """Decide the next step of an open reservation.
 
     If it needs other hosts, that is decided first, and ``wake_at_us`` is now:
@@ -146,12 +146,12 @@ def step(view: observed_hosts.ReservationView, memory: Memory,
     reservation = view.reservation
     changes = _other_hosts(view)
     if changes:
-        return controller.Step(changes, memory, now_us)
+        return controller_step.Step(changes, memory, now_us)
     if not is_near(reservation, view.leads_s, now_us):
         in_s = _to_start_s(reservation, now_us) - _early_s(view.leads_s)
         if len(reservation.held) < reservation.quantity:
             in_s = min(in_s, INCOMPLETE_S)
-        return controller.Step((), memory, now_us + round(in_s * SECOND))
+        return controller_step.Step((), memory, now_us + round(in_s * SECOND))
     looks = _HostSteps(view, memory, now_us)
     for host in reservation.hosts:
         seen = None if host.status == reservation_model.LOST else view.host(
@@ -212,13 +212,14 @@ class _HostSteps:
         self._next_s = 0.0
         self._has_strangers = False
 
-    def step(self, wake_at_us: int | None) -> controller.Step[Intent, Memory]:
+    def step(self, wake_at_us: int | None
+             ) -> controller_step.Step[Intent, Memory]:
         """Return the collected intents."""
-        return controller.Step(
+        return controller_step.Step(
             tuple(self._intents), Memory(self._since_us, self._swapped_us),
             wake_at_us)
 
-    def finish(self) -> controller.Step[Intent, Memory]:
+    def finish(self) -> controller_step.Step[Intent, Memory]:
         """Return the collected intents once all hosts were looked at."""
         reservation = dataclasses.replace(
             self._reservation, hosts=tuple(self._hosts.values()))

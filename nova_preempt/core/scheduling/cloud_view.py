@@ -15,7 +15,7 @@ import dataclasses
 from typing import Protocol
 
 from nova_preempt.core.model import PreemptibleServer, Provider
-from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.eviction_budgets import EvictionBudgets
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 #: How old data may be, in seconds: on free capacity when a preemptible server
@@ -184,7 +184,7 @@ class CloudView(Protocol):
         {} for a request that may not wait for them.
         """
 
-    def budgets(self) -> Budgets | None:
+    def budgets(self) -> EvictionBudgets | None:
         """Return the limits on simultaneous evictions, None for no limit."""
 
     def load(self, hosts: Collection[str]) -> Collection[str]:

@@ -21,7 +21,7 @@ import operator
 
 from nova_preempt.core import capacity
 from nova_preempt.core import costs
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
@@ -141,7 +141,7 @@ class CostBounds:
         :param hosted: of the host, see CostBoundCache
         """
         found, until_us = self._costs(hosted, now_us, classes)
-        bound = host_fit.lower_bound(self._request, Host(
+        bound = fit_and_victims.lower_bound(self._request, Host(
             host.name, host.providers,
             tuple([Candidate(each.server.uuid, each.freed, cost)
                    for each, cost in found]),

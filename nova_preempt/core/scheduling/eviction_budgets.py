@@ -15,7 +15,7 @@ Account: TypeAlias = tuple[str, str | int]
 
 
 @dataclasses.dataclass(frozen=True)
-class Budgets:
+class EvictionBudgets:
     """Limits on simultaneous evictions, and the evictions in progress.
 
     ``project_budget`` and ``group_budget``: the most servers of each, 0 = no

@@ -11,7 +11,7 @@ import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core import eviction_actions
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core.model import Candidate, Host, Request, Resources, Slot
 
 
@@ -112,7 +112,7 @@ def _fits(request: Request, asked: Resources, host: Host,
             for number, each in enumerate(freed)),
     )
     gained = capacity.total(freed)
-    if not host_fit.fits(request, after, gained):
+    if not fit_and_victims.fits(request, after, gained):
         return False
     room = capacity.by_class(gained)
     return all(

@@ -15,7 +15,7 @@ import functools
 from typing import TypeAlias
 
 from nova_preempt.core import capacity
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core import lazy_ordering
 from nova_preempt.core.model import (
     Candidate,
@@ -32,7 +32,7 @@ from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling.cost_bound_cache import CostBoundCache
 from nova_preempt.core.scheduling.cost_bounds import CostBounds
-from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.eviction_budgets import EvictionBudgets
 from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.core.times import microseconds
 
@@ -81,7 +81,7 @@ class PlanSearch:
         self.__dict__.pop("budgets", None)
 
     @functools.cached_property
-    def budgets(self) -> Budgets | None:
+    def budgets(self) -> EvictionBudgets | None:
         """The budgets as of their first use."""
         return self._cloud.budgets()
 
@@ -160,7 +160,7 @@ class PlanSearch:
             # Fresh data may show a lower cost.
             return (0, 0, "", listing.uuid)
         host, _ = self._host(listing.name, listing.providers)
-        bound = host_fit.lower_bound(self._request, host)
+        bound = fit_and_victims.lower_bound(self._request, host)
         if isinstance(bound, Refusal):
             self.refusals[host.name] = bound.text
             return None
@@ -207,7 +207,7 @@ class PlanSearch:
         joined = self._join(host, servers, accept)
         if joined is not None:
             return joined
-        found = host_fit.cheapest_victims(
+        found = fit_and_victims.cheapest_victims(
             self._request, host, accept=accept
             and (
                 lambda chosen: accept(
@@ -221,10 +221,10 @@ class PlanSearch:
     def _planned(
         self, host: Host, found: VictimSet,
         servers: Mapping[str, PreemptibleServer]) -> Plan:
-        amounts = host_fit.taken(
+        amounts = fit_and_victims.taken(
             self._request, host,
             capacity.total(each.resources for each in found.victims), )
-        lack = host_fit.missing(host, amounts)
+        lack = fit_and_victims.missing(host, amounts)
         return Plan(host, lack, found, servers)
 
     def _join(
@@ -266,9 +266,9 @@ class PlanSearch:
         Budgets are ignored unless they are used up.
         """
         host, _ = self._host(name, providers)
-        free = host_fit.count(self._request, host, {})
+        free = fit_and_victims.count(self._request, host, {})
         freed = capacity.total(each.resources for each in host.candidates)
-        return free, host_fit.count(self._request, host, freed) - free
+        return free, fit_and_victims.count(self._request, host, freed) - free
 
     def placements(
         self, name: str, providers: Sequence[Provider],
@@ -276,7 +276,7 @@ class PlanSearch:
         """Return placements of the request without these servers."""
         host = Host(name, tuple(providers))
         held = self._releasing.get(host.uuid, pending_evictions.NOTHING).held
-        return host_fit.placements(
+        return fit_and_victims.placements(
             self._request, host,
             capacity.total(
                 self.policy.freed(server, held(host, server.uuid))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core import lazy_ordering
 from nova_preempt.core.model import (
     Host,
@@ -77,7 +77,7 @@ class Plan:
         there = {each.uuid for each in self.host.providers}
         if not there.issuperset(uuid for uuid, _ in amounts):
             return None
-        lack = host_fit.missing(self.host, amounts)
+        lack = fit_and_victims.missing(self.host, amounts)
         freed = capacity.total(
             each.resources for each in self.victim_set.victims)
         if not capacity.fits(lack, freed):

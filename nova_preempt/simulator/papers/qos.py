@@ -12,15 +12,15 @@ import functools
 from typing import Any
 
 from nova_preempt.core.classes import availability_margin
-from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import qos_experiment
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.papers.qos_comparison import POLICIES
 from nova_preempt.simulator.papers.qos_comparison import PRIORITY
 from nova_preempt.simulator.papers.qos_comparison import PROMISE
-from nova_preempt.simulator.papers.qos_comparison import RULES
 from nova_preempt.simulator.papers.qos_experiment import VALIDATION_1
 from nova_preempt.simulator.papers.qos_experiment import VALIDATION_2
 from nova_preempt.simulator.papers.qos_experiment import Outcome
@@ -30,7 +30,7 @@ PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'sections 4.4 and 5')
 
 #: As the text chooses victims where all are alike.
-_AS_PRINTED = functools.partial(scheduling_rules.PromiseRule, exact=False)
+_AS_PRINTED = functools.partial(class_policies.PromisePolicy, exact=False)
 #: Seeds of each validation, and samples of a trace, at full scale.
 SEEDS = 10
 SAMPLES = 10
@@ -52,14 +52,14 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     del clock
     seeds = [seed + number for number in range(max(1, round(SEEDS * scale)))]
     samples = max(1, round(SAMPLES * scale))
-    first = {name: _validations(VALIDATION_1, rule, seeds)
-             for name, rule in RULES.items()}
+    first = {name: _validations(VALIDATION_1, policy, seeds)
+             for name, policy in POLICIES.items()}
     as_in_text = _validations(
-        VALIDATION_1, RULES[PROMISE], seeds, period_us=10 * SECOND,
+        VALIDATION_1, POLICIES[PROMISE], seeds, period_us=10 * SECOND,
         classes=qos_experiment.published_classes(safety_margin_s=10))
-    second = {name: _validations(VALIDATION_2, rule, seeds)
-              for name, rule in ((PROMISE, _AS_PRINTED),
-                                 (PRIORITY, qos_experiment.PriorityRule))}
+    second = {name: _validations(VALIDATION_2, policy, seeds)
+              for name, policy in ((PROMISE, _AS_PRINTED),
+                                   (PRIORITY, qos_experiment.PriorityPolicy))}
     compared = qos_comparison.Comparison(samples, seed)
     return figures.PaperEvaluation(
         PAPER,
@@ -80,11 +80,11 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 
 # -- the validations ---------------------------------------------------------
 
-def _validations(counts: Mapping[str, int], rule: Callable[[
-        availability_margin.QosClasses], scheduling_rules.SchedulingRule],
+def _validations(counts: Mapping[str, int], policy: Callable[[
+        availability_margin.QosClasses], class_policies.ClassPolicy],
         seeds: Sequence[int], **options: Any) -> list[Outcome]:
     return [qos_experiment.run(qos_experiment.validation(
-        counts, seed, rule=rule, **options), seed) for seed in seeds]
+        counts, seed, policy=policy, **options), seed) for seed in seeds]
 
 
 def _all(outcomes: Sequence[Outcome], name: str) -> list[float]:

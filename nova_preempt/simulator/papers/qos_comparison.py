@@ -2,7 +2,7 @@
 """Made-up samples of Google's trace in clouds of several sizes.
 
 The comparison of section 5 of "QoS-driven scheduling in the cloud" (M.
-Carvalho et al., JISA 11, 2020): which promises are kept by each rule, how
+Carvalho et al., JISA 11, 2020): which promises are kept by each policy, how
 equal the requests of a class fare, and what is given back.
 """
 
@@ -13,7 +13,7 @@ import fractions
 import random
 from typing import Self
 
-from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_experiment
@@ -23,8 +23,8 @@ from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
-RULES = {PROMISE: scheduling_rules.PromiseRule,
-    PRIORITY: qos_experiment.PriorityRule}
+POLICIES = {PROMISE: class_policies.PromisePolicy,
+    PRIORITY: qos_experiment.PriorityPolicy}
 
 #: {(cores, memory) of a host, in thousandths of the largest: how often}, as
 #: machines in the trace of Google are.
@@ -131,7 +131,7 @@ def credit(found: fractions.Fraction, promised: fractions.Fraction,
 
 
 class Comparison:
-    """Results of all samples, at all sizes, with both rules."""
+    """Results of all samples, at all sizes, with both policies."""
 
     def __init__(self, samples: int, seed: int) -> None:
         self._found: dict[tuple[float, str], list[qos_experiment.Outcome]] = (
@@ -145,34 +145,34 @@ class Comparison:
             for part in _PARTS:
                 hosts = workload.part(part, random.Random(
                     f'{seed} {number} hosts'))
-                for name, rule in RULES.items():
+                for name, policy in POLICIES.items():
                     self._found[part, name].append(qos_experiment.run(
                         qos_experiment.Experiment(
-                            classes, rule(classes), hosts, workload.arrivals,
+                            classes, policy(classes), hosts, workload.arrivals,
                             3 * Workload.hours * 3600 * SECOND), number))
 
-    def _values(self, part: float, rule: str, class_name: str
+    def _values(self, part: float, policy: str, class_name: str
                 ) -> list[fractions.Fraction]:
-        return [each for outcome in self._found[part, rule]
+        return [each for outcome in self._found[part, policy]
                 for each in outcome.availabilities.get(class_name, ())]
 
-    def fulfilment(self, part: float, rule: str, class_name: str) -> float:
-        return float(fulfilment(
-            self._values(part, rule, class_name), self._promised[class_name]))
+    def fulfilment(self, part: float, policy: str, class_name: str) -> float:
+        return float(fulfilment(self._values(
+            part, policy, class_name), self._promised[class_name]))
 
-    def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
+    def deficit(self, policy: str, parts: Sequence[float] = _PARTS[:-1]
                 ) -> float:
         """Return the sum of the shortfalls of all classes."""
-        return float(sum(sum(deficits(
-            self._values(part, rule, name), promised))
+        return float(sum(
+            sum(deficits(self._values(part, policy, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
-    def credits(self, part: float, rule: str, provider: str) -> float:
+    def credits(self, part: float, policy: str, provider: str) -> float:
         """Return the refunds, in units of the price of a request."""
         return float(sum(
             credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
-            for each in self._values(part, rule, name)))
+            for each in self._values(part, policy, name)))
 
     def _more_credits(self) -> list[float]:
         """Return the extra refunds of the order by priority, in percent.
@@ -183,20 +183,20 @@ class Comparison:
         for part in _PARTS[:-1]:
             for provider in CREDITS:
                 by_promise, by_priority = (
-                    self.credits(part, rule, provider) for rule in RULES)
+                    self.credits(part, each, provider) for each in POLICIES)
                 if by_promise:
                     more.append(100 * (by_priority / by_promise - 1))
         return more
 
     def _times_gini(self, part: float, class_name: str) -> float | str:
         by_promise, by_priority = (
-            self.gini(part, rule, class_name) for rule in RULES)
+            self.gini(part, policy, class_name) for policy in POLICIES)
         return (by_promise / by_priority if by_priority
                 else 'all are equal by priority')
 
-    def gini(self, part: float, rule: str, class_name: str) -> float:
+    def gini(self, part: float, policy: str, class_name: str) -> float:
         found = [float(qos_experiment.gini(values))
-                 for outcome in self._found[part, rule]
+                 for outcome in self._found[part, policy]
                  if (values := outcome.availabilities.get(class_name))]
         return figures.mean(found)
 
@@ -209,16 +209,16 @@ class Comparison:
                 'smaller than they have it: more is promised than there is, '
                 'and those who wait for a promise take from one another')
             for name in self._promised:
-                for rule in RULES:
+                for policy in POLICIES:
                     yield Figure(
-                        f'{part:g} N, {rule}: {name}, promises kept', None,
-                        self.fulfilment(part, rule, name), why)
+                        f'{part:g} N, {policy}: {name}, promises kept', None,
+                        self.fulfilment(part, policy, name), why)
         for part in _PARTS:
             for name in self._promised:
-                for rule in RULES:
+                for policy in POLICIES:
                     yield Figure(
-                        f'{part:g} N, {rule}: {name}, Gini coefficient',
-                        None, self.gini(part, rule, name),
+                        f'{part:g} N, {policy}: {name}, Gini coefficient',
+                        None, self.gini(part, policy, name),
                         'theirs is of requests that are there at about the '
                         'same time, in ways that the text at hand does not '
                         'say; ours is of all of a class')
@@ -229,21 +229,22 @@ class Comparison:
                     self._times_gini(part, 'bronze'),
                     'published: equity is much higher by promise, '
                     'particularly where not all promises are kept', 'abstract')
-            for rule in RULES:
+            for policy in POLICIES:
                 yield Figure(
-                    f'{part:g} N, {rule}: preemptions of a sample', None,
-                    figures.mean([each.preemptions
-                                  for each in self._found[part, rule]]), lost)
+                    f'{part:g} N, {policy}: preemptions of a sample', None,
+                    figures.mean([each.preemptions for each
+                                  in self._found[part, policy]]), lost)
         yield from self._money()
 
     def _money(self) -> Iterator[Figure]:
         """Yield the refunds for broken promises."""
         for part in _PARTS[:-1]:
             for provider in CREDITS:
-                for rule in RULES:
+                for policy in POLICIES:
                     yield Figure(
-                        f'{part:g} N, {rule}: given back as {provider} does '
-                        '(requests)', None, self.credits(part, rule, provider),
+                        f'{part:g} N, {policy}: given back as {provider} does '
+                        '(requests)', None,
+                        self.credits(part, policy, provider),
                         'their table of what is given back is not in the '
                         'text we have; ours are the steps of the providers '
                         'as parts of what is promised, and all requests '
@@ -266,10 +267,9 @@ class Comparison:
             if by_promise else 'nothing lacks',
             'the sum of what lacks of the promised availabilities, over all '
             'samples and the three published sizes')
-        for rule in RULES:
-            yield Figure(
-                f'what lacks in all, {rule} (requests)', None,
-                self.deficit(rule), 'what the line above compares')
+        for policy in POLICIES:
+            yield Figure(f'what lacks in all, {policy} (requests)', None,
+                         self.deficit(policy), 'what the line above compares')
 
     def plot(self) -> Plot:
         """Plot kept promises and the equality within classes."""
@@ -277,9 +277,9 @@ class Comparison:
                  for name in self._promised]
         return figures.Plot('qos-comparison', [
             figures.Panel(title, '', label, [figures.FigureSeries(
-                rule, names, [of(part, rule, name) for part in _PARTS
-                              for name in self._promised], 'bar')
-                for rule in RULES])
+                policy, names, [of(part, policy, name) for part in _PARTS
+                                for name in self._promised], 'bar')
+                for policy in POLICIES])
             for title, label, of in (
                 ('Promises kept', 'share of the requests', self.fulfilment),
                 ('Gini coefficient', 'coefficient', self.gini))])

@@ -9,7 +9,7 @@ It is no trace for nova_preempt.simulator.simulation: there each request is
 scheduled as it comes, as Nova does, gets a notice, and takes a while to be
 built and to end, while the paper has one pass over all requests at each
 arrival and each end, which preempts at once and starts at once whoever never
-ran. Nor has the core's policy the paper's other scheduler, PriorityRule.
+ran. Nor has the core's policy the paper's other scheduler, PriorityPolicy.
 
 Time jumps from event to event. Whoever has given way, and gets a host again,
 is a while on its way; how long is drawn from a sample. Equal seeds give equal
@@ -27,9 +27,9 @@ from typing import Any
 
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import scheduling_rules
-from nova_preempt.core.classes.scheduling_rules import Key
-from nova_preempt.core.classes.scheduling_rules import RankedRequest
+from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes.class_policies import Key
+from nova_preempt.core.classes.class_policies import RankedRequest
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -43,7 +43,7 @@ CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
 
 
 @dataclasses.dataclass(frozen=True)
-class PriorityRule:
+class PriorityPolicy:
     """The more important class first, whatever was promised.
 
     The last that came ends first, and that host is best where the fewest of
@@ -64,7 +64,7 @@ class PriorityRule:
 
     def victims(self, held: Sequence[RankedRequest],
                 missing: Resources) -> Sequence[RankedRequest] | None:
-        return scheduling_rules.reprieve(held, missing, self.order)
+        return class_policies.reprieve(held, missing, self.order)
 
     def cost(self, victims: Iterable[RankedRequest]) -> Key:
         numbers = [0] * len(self.classes)
@@ -96,14 +96,14 @@ class Arrival:
 class Experiment:
     """Setup of an experiment.
 
-    ``hosts``: {uuid: what each has}. ``rule``: a
-    core.classes.scheduling_rules.SchedulingRule. ``period_us``: how long after
+    ``hosts``: {uuid: what each has}. ``policy``: a
+    core.classes.class_policies.ClassPolicy. ``period_us``: how long after
     a pass there is another one, if nothing happens. ``overheads_s``: {seconds
     to get back to a host: how often}.
     """
 
     classes: availability_margin.QosClasses
-    rule: scheduling_rules.SchedulingRule
+    policy: class_policies.ClassPolicy
     hosts: Mapping[str, Resources]
     arrivals: Sequence[Arrival]
     until_us: int
@@ -249,7 +249,8 @@ class _Run:
             uuid] for uuid in self.waiting], [class_dispatch.PassHost(uuid,
             has, tuple(self.claimants[each] for each in self.hosts[uuid]))
             for uuid, has in self.experiment.hosts.items()],
-            self.experiment.classes, self.experiment.rule, self._events.now_us)
+            self.experiment.classes, self.experiment.policy,
+            self._events.now_us)
 
     def _allocate(self, placement: class_dispatch.HostAndVictims) -> None:
         uuid, host = placement.uuid, placement.host
@@ -287,9 +288,9 @@ def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
         for importance, (name, availability) in enumerate(PUBLISHED, start=1)))
 
 
-def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
+def validation(counts: Mapping[str, int], seed: int, *, policy: Callable[[
         availability_margin.QosClasses],
-        scheduling_rules.SchedulingRule] = scheduling_rules.PromiseRule,
+        class_policies.ClassPolicy] = class_policies.PromisePolicy,
         classes: availability_margin.QosClasses | None = None,
         **options: Any) -> Experiment:
     """Return an experiment of the paper that validates its simulator.
@@ -300,14 +301,14 @@ def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
     :param counts: {class: how many requests of it}; 80 gold, 80 silver and 96
         bronze ones, or 221 silver ones
     :param seed: of the order
-    :param rule: makes the rule of the classes
+    :param policy: makes the policy of the classes
     :param options: of Experiment
     """
     classes = classes or published_classes()
     names = [name for name in counts for _ in range(counts[name])]
     random.Random(seed).shuffle(names)
     return Experiment(
-        classes, rule(classes),
+        classes, policy(classes),
         # Thousandths of a core, and of a gigabyte.
         {f'{each:02}': {'CPU': 3750, 'MEMORY': 3750} for each in range(20)},
         [Arrival(number * SECOND, f'{number:03}', name,

@@ -11,7 +11,7 @@ import testtools
 from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.db import decisions
@@ -291,7 +291,7 @@ class TestOfClass(TestReturns):
     def step(self, waiting, most, room, memory, now_us):
         needs = sorted(each.uuid for each in waiting)
         self.asked.append((needs, most))
-        return controller.Step(tuple(
+        return controller_step.Step(tuple(
             uuid for uuid in self.chosen if uuid in needs)[:most], memory)
 
     def test_servers_of_a_class_return_first(self):

@@ -25,7 +25,7 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.conf import preemption
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core import model
 from nova_preempt.core import refusal_texts
 from nova_preempt.scheduler import scheduler_endpoint
@@ -100,9 +100,9 @@ class TestDevices(DevicesTestCase):
             *(model.Provider(f'g{number}', 1, {GPU: model.Inventory(1)},
                              {'spot': {GPU: 1}}, 'h')
               for number in range(5))))
-        self.assertEqual(0, host_fit.count(wanted, host, {}))
+        self.assertEqual(0, fit_and_victims.count(wanted, host, {}))
         freed = {(f'g{number}', GPU): 1 for number in range(5)}
-        self.assertEqual(2, host_fit.count(wanted, host, freed))
+        self.assertEqual(2, fit_and_victims.count(wanted, host, freed))
         # Nova's own filter is asked for each device, too.
         asked, = self.spec(
             **{'pci_passthrough:alias': 'gpu:2'}).pci_requests.requests

@@ -21,21 +21,21 @@ from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.class_dispatch import HostAndVictims
 from nova_preempt.core.classes.class_dispatch import PassHost
-from nova_preempt.core.classes.scheduling_rules import PromiseRule
-from nova_preempt.core.classes.scheduling_rules import SchedulingRule
+from nova_preempt.core.classes.class_policies import ClassPolicy
+from nova_preempt.core.classes.class_policies import PromisePolicy
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers.qos_experiment import PriorityRule
+from nova_preempt.simulator.papers.qos_experiment import PriorityPolicy
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.support import LAW
 
 NOW_US = 10_000 * SECOND
-RULES: tuple[SchedulingRule, ...] = (
-    PromiseRule(CLASSES),
-    PromiseRule(CLASSES, exact=False),
-    PriorityRule(CLASSES),
+POLICIES: tuple[ClassPolicy, ...] = (
+    PromisePolicy(CLASSES),
+    PromisePolicy(CLASSES, exact=False),
+    PriorityPolicy(CLASSES),
 )
 
 
@@ -69,9 +69,9 @@ def host(uuid: str, vcpus: int, *claimants: Claimant) -> PassHost:
 
 def one_round(
     waiting: list[Claimant], hosts: list[PassHost],
-        rule: SchedulingRule = RULES[0]
+        policy: ClassPolicy = POLICIES[0]
 ) -> list[HostAndVictims]:
-    return list(class_dispatch.dispatch(waiting, hosts, CLASSES, rule,
+    return list(class_dispatch.dispatch(waiting, hosts, CLASSES, policy,
                                          NOW_US))
 
 
@@ -86,10 +86,10 @@ class TestPlacement(unittest.TestCase):
         hosts = [
             host("a", 4, claimant("x", "gold", 2, ran_s=9)), host("b", 4)
         ]
-        for rule in RULES:
+        for policy in POLICIES:
             self.assertEqual(
                 [HostAndVictims("j", "b")],
-                one_round([claimant("j", "bronze")], hosts, rule),
+                one_round([claimant("j", "bronze")], hosts, policy),
             )
 
     def test_the_most_urgent_gets_the_only_place(self) -> None:
@@ -99,12 +99,13 @@ class TestPlacement(unittest.TestCase):
             claimant("s", "silver", waited_s=20),
             claimant("t", "silver", waited_s=21),
         ]
-        for rule, order in zip(RULES, ("gtsb", "gtsb", "gtsb"), strict=True):
+        for policy, order in zip(POLICIES, ("gtsb",) * 3, strict=True):
             for count in range(5):
                 self.assertEqual(
                     list(order[:count]),
                     [each.uuid
-                     for each in one_round(waiting, [host("h", count)], rule)],
+                     for each in one_round(
+                        waiting, [host("h", count)], policy)],
                 )
 
     def test_the_request_with_the_largest_margin_is_evicted(self) -> None:
@@ -113,13 +114,13 @@ class TestPlacement(unittest.TestCase):
             host("b", 1, claimant("t", "silver", ran_s=2000)),  # +192 s
             host("c", 1, claimant("u", "silver", ran_s=1500)),
         ]
-        for rule in RULES[:2]:
+        for policy in POLICIES[:2]:
             self.assertEqual(
                 [HostAndVictims("j", "b", ("t",))],
-                one_round([claimant("j", "bronze")], hosts, rule),
+                one_round([claimant("j", "bronze")], hosts, policy),
             )
         self.assertEqual(
-            [], one_round([claimant("j", "bronze")], hosts, RULES[2])
+            [], one_round([claimant("j", "bronze")], hosts, POLICIES[2])
         )
 
     def test_victims_wait_for_the_next_pass(self) -> None:
@@ -133,22 +134,22 @@ class TestPlacement(unittest.TestCase):
         )
 
     def test_a_request_that_fits_nowhere_does_not_stop_the_next(self) -> None:
-        for rule in RULES:
+        for policy in POLICIES:
             self.assertEqual(
                 [HostAndVictims("k", "h")],
                 one_round(
                     [claimant("j", "gold", 9), claimant("k", "bronze")],
                     [host("h", 2)],
-                    rule,
+                    policy,
                 ),
             )
 
     def test_a_request_placed_in_the_pass_keeps_its_host(self) -> None:
         waiting = [claimant("g", "gold"), claimant("h", "gold", waited_s=1)]
-        for rule in RULES:
+        for policy in POLICIES:
             self.assertEqual(
                 [HostAndVictims("h", "a")],
-                one_round(waiting, [host("a", 1)], rule),
+                one_round(waiting, [host("a", 1)], policy),
             )
 
     def test_by_priority_the_last_that_came_ends_first(self) -> None:
@@ -161,7 +162,7 @@ class TestPlacement(unittest.TestCase):
         for vcpus, victims in ((1, "b"), (2, "ab"), (3, "abc")):
             self.assertEqual(
                 [HostAndVictims("j", "h", tuple(victims))],
-                one_round([claimant("j", "gold", vcpus)], hosts, RULES[2]),
+                one_round([claimant("j", "gold", vcpus)], hosts, POLICIES[2]),
             )
 
     def test_by_priority_where_the_fewest_important_ones_end(self) -> None:
@@ -172,7 +173,7 @@ class TestPlacement(unittest.TestCase):
         ]
         self.assertEqual(
             [HostAndVictims("j", "b", ("t", "u"))],
-            one_round([claimant("j", "gold", 2)], hosts, RULES[2]),
+            one_round([claimant("j", "gold", 2)], hosts, POLICIES[2]),
         )
 
 
@@ -185,7 +186,7 @@ class TestForemost(unittest.TestCase):
         ]
         large = claimant("large", "gold", waited_s=1, vcpus=2)
         found = class_dispatch.first_requests(
-            [*waiting, large], CLASSES, PromiseRule(CLASSES), NOW_US, 2
+            [*waiting, large], CLASSES, PromisePolicy(CLASSES), NOW_US, 2
         )
         self.assertEqual(
             ["gold 0", "gold 1", "large", "bronze 0", "bronze 1"],
@@ -277,8 +278,8 @@ class TestLaws(unittest.TestCase):
         chance: random.Random,
     ) -> None:
         waiting, hosts = cloud
-        for rule in RULES:
-            placed = one_round(waiting, hosts, rule)
+        for policy in POLICIES:
+            placed = one_round(waiting, hosts, policy)
             mixed = [
                 dataclasses.replace(
                     each,
@@ -289,7 +290,7 @@ class TestLaws(unittest.TestCase):
             ]
             self.assertEqual(
                 placed,
-                one_round(chance.sample(waiting, len(waiting)), mixed, rule),
+                one_round(chance.sample(waiting, len(waiting)), mixed, policy),
             )
 
     @LAW
@@ -303,12 +304,12 @@ class TestLaws(unittest.TestCase):
             one.uuid: one for each in hosts for one in each.claimants
         }
         sizes = {each.uuid: each.capacity for each in hosts}
-        for rule in RULES:
+        for policy in POLICIES:
             there = {
                 each.uuid: {one.uuid for one in each.claimants}
                 for each in hosts
             }
-            for placement in one_round(waiting, hosts, rule):
+            for placement in one_round(waiting, hosts, policy):
                 here = there[placement.host]
                 one = known[placement.uuid]
 
@@ -328,7 +329,7 @@ class TestLaws(unittest.TestCase):
                 for victim in placement.victims:
                     self.assertIn(victim, here)
                     self.assertTrue(
-                        rule.may_preempt(stand(one), stand(known[victim]))
+                        policy.may_preempt(stand(one), stand(known[victim]))
                     )
                     rest = set(placement.victims) - {victim}
                     self.assertFalse(fits(here - rest))
@@ -383,11 +384,11 @@ class TestLaws(unittest.TestCase):
     def test_passes_of_one_instant_come_to_an_end(
         self, cloud: tuple[list[Claimant], list[PassHost]]
     ) -> None:
-        for rule in RULES:
+        for policy in POLICIES:
             waiting, hosts = cloud
             count = len(waiting) + sum(len(each.claimants) for each in hosts)
             for _ in range(count + 1):
-                placed = one_round(waiting, hosts, rule)
+                placed = one_round(waiting, hosts, policy)
                 if not placed:
                     break
                 waiting, hosts = after(waiting, hosts, placed)

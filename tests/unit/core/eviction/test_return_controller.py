@@ -6,7 +6,7 @@ import collections
 import datetime
 import unittest
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.eviction.return_controller import ShelvedState
 from nova_preempt.core.eviction.return_controller import ShelvedVictim
@@ -103,7 +103,7 @@ class Cloud:
         return {'h': {'VCPU': self._room}} if self._room else {}
 
     def choose(self, waiting, most, memory, now_us):
-        return controller.Step(
+        return controller_step.Step(
             tuple(each.uuid for each in waiting)[:max(0, most)], 'passed')
 
 

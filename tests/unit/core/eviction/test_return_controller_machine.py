@@ -6,7 +6,7 @@ import dataclasses
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from nova_preempt.core import controller
+from nova_preempt.core import controller_step
 from nova_preempt.core import times
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.eviction.return_controller import ShelvedState
@@ -146,7 +146,7 @@ class ReturnMachine(machines.Machine):
                 if free >= server.resources['VCPU'] else {})
 
     def choose(self, waiting, most, memory, now_us):
-        return controller.Step(
+        return controller_step.Step(
             tuple(each.uuid for each in waiting)[:max(0, most)], memory)
 
     # -- the service -------------------------------------------------------

@@ -138,13 +138,13 @@ class TestBudgets(unittest.TestCase):
     def test_used_up(self):
         found = world.World()
         found.add('host1', slots(2), {}, spots(a=(100, 1), b=(1000, 1)))
-        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.EvictionBudgets(1, 0, {}, {})
         self.assertIsNone(found.placed(slots(2)))
         self.assertEqual([('host1', ['a'])], found.placed(SLOT))
-        found.budget = eviction_budgets.Budgets(1, 0, {'a': 'p'}, {})
+        found.budget = eviction_budgets.EvictionBudgets(1, 0, {'a': 'p'}, {})
         self.assertIsNone(found.placed(SLOT))
         # It counts no more.
-        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.EvictionBudgets(1, 0, {}, {})
         self.assertEqual([('host1', ['b'])], found.placed(SLOT))
 
     def test_a_victim_of_another_project(self):
@@ -155,14 +155,15 @@ class TestBudgets(unittest.TestCase):
             a=(10, 1), b=(20, 1), c=(3000, 1)))
         found.hosts['uuid of host1'].servers['c'] = world.server(
             'c', 'host1', project_id='other')
-        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.EvictionBudgets(1, 0, {}, {})
         self.assertEqual([('host1', ['a', 'c'])], found.placed(slots(2)))
 
     def test_the_group_is_spared(self):
         found = world.World()
         found.add('host1', slots(2), {}, spots(a=(10, 1), b=(20, 1)))
         found.add('host2', slots(2), {}, spots(c=(1000, 1), d=(1000, 1)))
-        found.budget = eviction_budgets.Budgets(0, 1, {}, {'a': [1], 'b': [1]})
+        found.budget = eviction_budgets.EvictionBudgets(
+            0, 1, {}, {'a': [1], 'b': [1]})
         self.assertEqual([('host2', ['c', 'd'])], found.placed(slots(2)))
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes.class_dispatch import Claimant
+from nova_preempt.core.classes.class_policies import PromisePolicy
 from nova_preempt.core.classes.promised_availability import Promises
-from nova_preempt.core.classes.scheduling_rules import PromiseRule
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -253,7 +253,7 @@ class TestLaws(unittest.TestCase):
         by_pass = [
             (each.host, list(each.victims))
             for each in class_dispatch.dispatch(
-                [one], hosts, CLASSES, PromiseRule(CLASSES), NOW_US
+                [one], hosts, CLASSES, PromisePolicy(CLASSES), NOW_US
             )
         ]
         by_scheduler = known.placed(

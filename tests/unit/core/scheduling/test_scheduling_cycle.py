@@ -123,7 +123,7 @@ class TestVictims(unittest.TestCase):
             found = world.World()
             found.add('h', CAPACITY, {}, spots(('a', 1, 4), ('b', 1, 4)))
             found.add('i', CAPACITY, {}, spots(('c', 9, 8)))
-            found.budget = eviction_budgets.Budgets(1, 0, ending, {})
+            found.budget = eviction_budgets.EvictionBudgets(1, 0, ending, {})
             self.assertEqual(expected, found.placed({'VCPU': 8}))
 
     def test_budgets_hold_for_all_servers_of_a_request(self):
@@ -134,7 +134,7 @@ class TestVictims(unittest.TestCase):
 
         class Answers(type(found.answers())):
             def budgets(self):
-                return eviction_budgets.Budgets(2, 0, dict(ending), {})
+                return eviction_budgets.EvictionBudgets(2, 0, dict(ending), {})
 
         found.answers = lambda objection='': Answers(found, objection)
         claim = found.hosts['uuid of h'].__class__.remove
@@ -213,7 +213,7 @@ class TestConfirm(unittest.TestCase):
         self.assertEqual(1, self.reads)
 
     def test_budgets_read_the_host_again(self):
-        self.world.budget = eviction_budgets.Budgets(5, 0, {}, {})
+        self.world.budget = eviction_budgets.EvictionBudgets(5, 0, {}, {})
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 

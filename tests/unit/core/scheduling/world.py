@@ -62,7 +62,7 @@ class Answers(memory_cloud.MemoryCloudView):
     def may_wait(self, notice_s: float) -> bool:
         return notice_s <= self._cloud.longest_notice_s
 
-    def budgets(self) -> budgets.Budgets | None:
+    def budgets(self) -> eviction_budgets.EvictionBudgets | None:
         return self._cloud.budget
 
     def passing(self,
@@ -93,7 +93,7 @@ class World(memory_cloud.MemoryCloud):
         self.weigh: Callable[[memory_cloud.MemoryHost, int | None],
                              Any] | None = (
                                  None)
-        self.budget: eviction_budgets.Budgets | None = None
+        self.budget: eviction_budgets.EvictionBudgets | None = None
         self.longest_notice_s = float('inf')
         self.costs: dict[str, int] = {}
         self.policy = preemption_policy.Policy(

@@ -93,10 +93,11 @@ class TestQos(unittest.TestCase):
         found = qos_comparison.Comparison.__new__(qos_comparison.Comparison)
         found._promised = {'silver': fractions.Fraction('0.9')}
         found._found = {
-            (part, rule): [outcome('.9', '1', '.895')
-                           if rule == 'by promise' else
+            (part, name): [outcome('.9', '1', '.895')
+                           if name == 'by promise' else
                            outcome('.88', '.5', '.85')]
-            for part in (1.0, 0.9, 0.8, 0.7) for rule in qos_comparison.RULES}
+            for part in (1.0, 0.9, 0.8, 0.7)
+            for name in qos_comparison.POLICIES}
         for provider, by_priority in (('Amazon', 2.3),
                                       ('Google', 2.25)):
             self.assertAlmostEqual(0.1, found.credits(

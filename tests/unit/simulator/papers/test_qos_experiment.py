@@ -7,7 +7,7 @@ import functools
 import statistics
 import unittest
 
-from nova_preempt.core.classes import scheduling_rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import qos_experiment
 from nova_preempt.simulator.papers.qos_experiment import VALIDATION_1
@@ -15,7 +15,7 @@ from nova_preempt.simulator.papers.qos_experiment import VALIDATION_2
 from nova_preempt.simulator.papers.qos_experiment import Arrival
 
 #: As the text chooses victims.
-REPRIEVE = functools.partial(scheduling_rules.PromiseRule, exact=False)
+REPRIEVE = functools.partial(class_policies.PromisePolicy, exact=False)
 
 
 def run(counts, seed=0, **kwargs):
@@ -85,14 +85,14 @@ class TestValidation(Ranges):
 
     def test_002_v1p_by_priority_some_starve(self):
         self.assert_002_v1p(run(VALIDATION_1,
-                                rule=qos_experiment.PriorityRule))
+                                policy=qos_experiment.PriorityPolicy))
 
     def test_002_v2q_of_equals_each_gets_the_same(self):
-        self.assert_002_v2q(run(VALIDATION_2, rule=REPRIEVE))
+        self.assert_002_v2q(run(VALIDATION_2, policy=REPRIEVE))
 
     def test_002_v2p_by_priority_the_last_get_nothing(self):
         self.assert_002_v2p(run(VALIDATION_2,
-                                rule=qos_experiment.PriorityRule))
+                                policy=qos_experiment.PriorityPolicy))
 
     def test_002_vm_servers_are_preempted_less_often(self):
         self.assert_002_vm(run(VALIDATION_1, **SERVERS))
@@ -123,7 +123,7 @@ class TestRun(unittest.TestCase):
         classes = qos_experiment.published_classes()
         return qos_experiment.run(
             qos_experiment.Experiment(
-                classes, scheduling_rules.PromiseRule(classes),
+                classes, class_policies.PromisePolicy(classes),
                 {'h': {'VCPU': slots}},
                 [Arrival(at_s * SECOND, f'{number}', name, {'VCPU': 1},
                          life_s and life_s * SECOND)
@@ -149,7 +149,8 @@ class TestRun(unittest.TestCase):
         """The time in which it was evicted is added."""
         classes = qos_experiment.published_classes()
         experiment = qos_experiment.Experiment(
-            classes, qos_experiment.PriorityRule(classes), {'h': {'VCPU': 1}},
+            classes, qos_experiment.PriorityPolicy(classes),
+            {'h': {'VCPU': 1}},
             [Arrival(0, 'b', 'bronze', {'VCPU': 1}, run_us=30 * SECOND),
              Arrival(10 * SECOND, 'g', 'gold', {'VCPU': 1},
                      run_us=20 * SECOND)],

@@ -26,15 +26,15 @@ class RankedRequest:
 
     standing: Standing
     resources: Resources
-    rule: SchedulingRule
+    policy: ClassPolicy
 
     @functools.cached_property
     def price(self) -> int:
         """Return the cost of it as a victim."""
-        return self.rule.price(self.standing)
+        return self.policy.price(self.standing)
 
 
-class SchedulingRule(Protocol):
+class ClassPolicy(Protocol):
     """The decisions in which class schedulers differ."""
 
     def price(self, standing: Standing) -> int:
@@ -59,7 +59,7 @@ class SchedulingRule(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class PromiseRule:
+class PromisePolicy:
     """Ranks the request first that is nearest to a broken promise.
 
     ``exact``: the best victims of a host, and the host where they are best, by

@@ -2,7 +2,7 @@
 
 import unittest
 
-from nova_preempt.core import host_fit
+from nova_preempt.core import fit_and_victims
 from nova_preempt.core.model import (
     Candidate,
     Host,
@@ -31,15 +31,15 @@ class TestOneProvider(unittest.TestCase):
         freed = {("h", "VCPU"): 4}
         self.assertEqual(
             [Placement((("", ("h",)),), {("h", "VCPU"): 2})],
-            host_fit.placements(self.request, host, freed),
+            fit_and_victims.placements(self.request, host, freed),
         )
-        self.assertTrue(host_fit.fits(self.request, host, freed))
+        self.assertTrue(fit_and_victims.fits(self.request, host, freed))
         self.assertFalse(
-            host_fit.fits(self.request, host, {("h", "VCPU"): 1})
+            fit_and_victims.fits(self.request, host, {("h", "VCPU"): 1})
         )
 
     def test_victims(self) -> None:
-        found = host_fit.cheapest_victims(
+        found = fit_and_victims.cheapest_victims(
             self.request, Host("h", (ROOT,), (SPOT,))
         )
         assert found is not None
@@ -60,23 +60,23 @@ class TestOneProvider(unittest.TestCase):
             )
             spot = Candidate("a", {("h", name): 2}, 5)
             host = Host("h", (root,), (spot,))
-            found = host_fit.cheapest_victims(request, host)
+            found = fit_and_victims.cheapest_victims(request, host)
             assert found is not None
             assert not isinstance(found, Refusal)
             self.assertEqual((spot,), found.victims)
-            self.assertEqual(5, host_fit.lower_bound(request, host))
+            self.assertEqual(5, fit_and_victims.lower_bound(request, host))
             self.assertEqual(
                 {("h", name): 2},
-                host_fit.taken(request, host, spot.resources),
+                fit_and_victims.taken(request, host, spot.resources),
             )
-            self.assertEqual(1, host_fit.count(request, host,
-                                               spot.resources))
+            self.assertEqual(1, fit_and_victims.count(request, host,
+                                                      spot.resources))
 
     def test_less_than_may_be_had(self) -> None:
         root = Provider("h", 0, {"VCPU": Inventory(4, min_unit=3)}, {})
         self.assertEqual(
             [],
-            host_fit.placements(self.request, Host("h", (root,)), {})
+            fit_and_victims.placements(self.request, Host("h", (root,)), {})
         )
 
 
@@ -97,25 +97,25 @@ class TestTree(unittest.TestCase):
                     {("h", "VCPU"): 1, ("g", "GPU"): 1},
                 )
             ],
-            host_fit.placements(self.request, host, SPOT.resources),
+            fit_and_victims.placements(self.request, host, SPOT.resources),
         )
-        self.assertFalse(host_fit.fits(self.request, host,
-                                       {("g", "GPU"): 1}))
+        self.assertFalse(fit_and_victims.fits(self.request, host,
+                                              {("g", "GPU"): 1}))
 
     def test_a_class_that_is_below_the_root(self) -> None:
         request = Request.of({"VCPU": 1, "GPU": 1})
         host = Host("h", (ROOT, GPU), (SPOT,))
-        found = host_fit.cheapest_victims(request, host)
+        found = fit_and_victims.cheapest_victims(request, host)
         assert found is not None
         assert not isinstance(found, Refusal)
         self.assertEqual((SPOT,), found.victims)
-        self.assertEqual(5, host_fit.lower_bound(request, host))
-        self.assertEqual(0, host_fit.count(request, host, {}))
-        self.assertEqual(1, host_fit.count(request, host,
-                                           SPOT.resources))
+        self.assertEqual(5, fit_and_victims.lower_bound(request, host))
+        self.assertEqual(0, fit_and_victims.count(request, host, {}))
+        self.assertEqual(1, fit_and_victims.count(request, host,
+                                                  SPOT.resources))
 
     def test_a_class_that_is_nowhere(self) -> None:
-        found = host_fit.lower_bound(
+        found = fit_and_victims.lower_bound(
             Request.of({"FPGA": 1}), Host("h", (ROOT, GPU), (SPOT,))
         )
         assert isinstance(found, Refusal)
