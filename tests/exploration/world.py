@@ -108,8 +108,9 @@ class World:
         name = f'host{number}'
         uuid = f'10000000-0000-0000-0000-00000000000{number}'
         cell = sorted(self.cells)[number % len(self.cells)]
+        # A stopped server keeps its disk: where disks are full, nobody stops.
         amounts = {'VCPU': self.VCPUS, 'MEMORY_MB': self.VCPUS * 1024,
-                   'DISK_GB': self.VCPUS * 10}
+                   'DISK_GB': self.VCPUS * (20 if self.seed % 2 else 10)}
         self.nova.hosts[name] = nova_servers.Host(
             uuid, name, cell, amounts, lambda: self.loop.now_s)
         self.placement.add(uuid, name, amounts)
