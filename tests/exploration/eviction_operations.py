@@ -36,6 +36,19 @@ def victim_changes(world, watcher, rng):
 
 
 @operations.kind
+def victim_is_locked(world, watcher, rng):
+    """An administrator locks a server that has notice."""
+    for _ in range(60):
+        noticed = [server for server in operations.live(world)
+                   if server.metadata]
+        if noticed:
+            world.loop.sleep(rng.uniform(0, 6))
+            traps.act(world, rng.choice(noticed).uuid, 'lock', is_admin=True)
+            return
+        world.loop.sleep(1)
+
+
+@operations.kind
 def stopped_is_started(world, watcher, rng):
     """The owner of a server that was stopped starts it again."""
     for _ in range(40):
@@ -64,7 +77,8 @@ def call_fails(world, watcher, rng):
     """The next such call fails, or meets something unexpected."""
     world.faults.traps.append(traps.Trap(
         rng.choice((*traps.CALLS, *['post /allocations'] * 6,
-                    *['nova get'] * 3, 'nova lock')),
+                    *['nova get'] * 3, *['nova set_meta'] * 3,
+                    'nova lock')),
         rng.choice((*traps.KINDS, *traps.KINDS, 'meanwhile', 'meanwhile',
                     *faults.Faults.KINDS))))
 

@@ -5,10 +5,11 @@ import dataclasses
 from unittest import mock
 
 #: Arguments of tools/explore.py with which the seeds find them: a cloud that
-#: is soon full, many evictions, and calls that often fail. Those of a feature
-#: are drawn as without them.
-ARGUMENTS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
+#: is soon full, many evictions, and calls that often fail.
+EVICTIONS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
              '--evictions')
+#: Those of faults of a feature.
+FEATURES = ('--operations', '60', '--rate', '0.02')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Fault:
     @property
     def arguments(self):
         """Return the arguments of tools/explore.py that find the fault."""
-        return [*ARGUMENTS, f'--features={self.features}']
+        return [*(FEATURES if self.features else EVICTIONS),
+                f'--features={self.features}']
 
     @property
     def sentence(self):

@@ -66,7 +66,7 @@ EVICTIONS = {
     'normal_is_deleted': 22, 'host_fails': 1, 'pause': 3, 'crash': 2,
     'administrator_acts': 4, 'victim_changes': 12, 'request_is_withdrawn': 4,
     'call_fails': 20, 'process_is_cut_off': 5, 'owner_crashes': 2,
-    'stopped_is_started': 6,
+    'stopped_is_started': 6, 'victim_is_locked': 4,
     'allocations_are_audited': 2}
 #: By what such a weight is multiplied, as the seed draws: no exploration does
 #: everything, and some do one thing often.
