@@ -149,8 +149,7 @@ class Decisions:
         @transaction_retries.retried
         def update():
             tries.append(uuid)
-            with self._db.writer() as session:
-                return session.execute(query.values(**values)).rowcount == 1
+            return self._db.write(query.values(**values)) == 1
 
         if update():
             return True
@@ -160,18 +159,26 @@ class Decisions:
 
     @transaction_retries.retried
     def _is(self, uuid, status, owner):
-        return bool(self._db.read(
-            sa.select(models.Decision.uuid)
-            .where(models.Decision.uuid == uuid)
-            .where(models.Decision.status == status)
-            .where(models.Decision.owner == owner)))
+        return bool(self._db.read(sa.select(models.Decision.uuid).where(
+            models.Decision.uuid == uuid, models.Decision.status == status,
+            models.Decision.owner == owner)))
 
     @transaction_retries.retried
-    def update_victim(self, decision_uuid, server_uuid, status, **values):
-        self._db.write(sa.update(_VICTIMS)
-            .where(models.Victim.decision_uuid == decision_uuid)
-            .where(models.Victim.server_uuid == server_uuid)
-            .values(status=status, **values))
+    def update_victim(self, decision_uuid, server_uuid, status, owner=None,
+                      **values):
+        """Change the record of a victim.
+
+        :param owner: the decision must still be of this owner; None: of any
+        :raises LostDecision: it has another owner
+        """
+        is_ours = sa.true() if owner is None else sa.exists().where(
+            models.Decision.uuid == decision_uuid,
+            models.Decision.owner == owner)
+        if not self._db.write(sa.update(_VICTIMS).where(
+                models.Victim.decision_uuid == decision_uuid,
+                models.Victim.server_uuid == server_uuid, is_ours).values(
+                    status=status, **values)) and owner is not None:
+            raise LostDecision(decision_uuid)
 
     @transaction_retries.retried
     def reopen(self, uuid, owner):
@@ -179,17 +186,13 @@ class Decisions:
 
         :returns: False if it does not exist, or is DONE
         """
-        query = (sa.update(models.Decision)
-                 .where(models.Decision.uuid == uuid)
-                 .where(models.Decision.status != DONE)
-                 .values(owner=owner, status=ROLLING_BACK,
-                         updated_at=database_clock.now())
-                 .execution_options(synchronize_session=False))
-        victims = (sa.update(models.Victim)
-                   .where(models.Victim.decision_uuid == uuid)
-                   .where(models.Victim.status == KEPT)
-                   .values(status=PENDING, ended_at=None)
-                   .execution_options(synchronize_session=False))
+        query = sa.update(_DECISIONS).where(
+            models.Decision.uuid == uuid, models.Decision.status != DONE
+        ).values(owner=owner, status=ROLLING_BACK,
+                 updated_at=database_clock.now())
+        victims = sa.update(_VICTIMS).where(
+            models.Victim.decision_uuid == uuid, models.Victim.status == KEPT
+        ).values(status=PENDING, ended_at=None)
         with self._db.writer() as session:
             if session.execute(query).rowcount != 1:
                 return False

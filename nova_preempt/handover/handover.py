@@ -101,7 +101,7 @@ class Handover:
             clients.placement, process.decisions, process.owner, budgets)
         self.recovery = preemption_rollback.PreemptionRollback(
             clients.placement, clients.nova, process.decisions,
-            process.owner, options, self.claims.active, self._halt)
+            process.owner, options, self.claims.active)
         self.terminator = victim_evictor.VictimEvictor(
             clients, awaited_servers.AwaitedServers(),
             request_poller.RequestPoller(

@@ -8,7 +8,7 @@ already being deleted or shelved are evicted; stopped ones are started. The
 state of a victim is read again before each step.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -17,7 +17,6 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
-from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
@@ -36,13 +35,13 @@ LOG = logging.getLogger(__name__)
 # Calls after which a server leaves its host.
 _LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
 
-# Log lines by whether the server is locked.
+# Log lines by whether the server stays.
 _SPACE_TAKEN = {
     False: 'The space of preemptible server %(server)s was taken before '
            'preemption %(uuid)s could be taken back; ending it.',
     True: 'The space of preemptible server %(server)s was taken before '
-          'preemption %(uuid)s could be taken back; it is locked, and stays '
-          'without its allocation.',
+          'preemption %(uuid)s could be taken back; it stays without its '
+          'allocation.',
 }
 
 # Separates the reason of a roll-back from that of its delay.
@@ -66,20 +65,18 @@ class PreemptionRollback:
     :param options: [preemption] of the configuration
     :param active: the uuids of decisions that a thread of this process works
         on
-    :param halt: given an operation, raises if preemption for it is paused
     """
 
     def __init__(self, placement: placement_api.Placement,
                  nova: nova_api.NovaAPI, decisions: decisions.Decisions,
                  owner: process_lease.Lease, options: cfg.ConfigOpts.GroupAttr,
-                 active: Collection[str], halt: Callable[[str], None]) -> None:
+                 active: Collection[str]) -> None:
         self._placement = placement
         self._nova = nova
         self._decisions = decisions
         self._owner = owner
         self._options = options
         self._active = active
-        self._halt = halt
         self._allocations = rollback_allocations.RollbackAllocations(
             placement, nova, decisions)
 
@@ -166,7 +163,7 @@ class PreemptionRollback:
         try:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
-                nova_api.NovaError, exceptions.Paused) as exc:
+                nova_api.NovaError) as exc:
             LOG.warning('Cannot roll back preemption %(uuid)s yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
@@ -320,8 +317,8 @@ class PreemptionRollback:
         """Restore victims one by one; evict those without capacity.
 
         :returns: {uuid: status} of the victims evicted here
-        :raises NovaError, Conflict, Paused: it has to be retried; until then
-            stand-ins hold the rest
+        :raises NovaError, Conflict: it has to be retried; until then stand-ins
+            hold the rest
         """
         forced: dict[str, str] = {}
         failure: Exception | None = None
@@ -337,8 +334,7 @@ class PreemptionRollback:
                     status = self._end(decision, victim)
                     if status:
                         forced[victim.server_uuid] = status
-            except (placement_api.Conflict, nova_api.NovaError,
-                    exceptions.Paused) as exc:
+            except (placement_api.Conflict, nova_api.NovaError) as exc:
                 failure = exc
         if failure is not None:
             raise failure
@@ -353,10 +349,12 @@ class PreemptionRollback:
              ) -> str | None:
         """Evict a victim whose capacity is lost, unless it leaves by itself.
 
-        A victim with an honored lock is kept.
+        One with an honored lock is kept, and one that was not asked to end
+        yet: the engine's repair evicts it, with notice and unless preemption
+        is paused.
 
         :returns: its new status, None if it is unchanged
-        :raises NovaError, Paused: it has to be retried
+        :raises NovaError: it has to be retried
         """
         seen = self._nova.get(victim.server_uuid)
         if not closing_rules.is_there(seen, decision.host) or (
@@ -366,16 +364,15 @@ class PreemptionRollback:
         locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
-        if not (locked or victim.asked):
-            self._halt(decision.operation)
-        LOG.error(_SPACE_TAKEN[locked],
+        stays = locked or not victim.asked
+        LOG.error(_SPACE_TAKEN[stays],
                   {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
                 self._nova.lock(uuid, victim_allocations.LOCKED)
             victim_allocations.leave_stopped(self._placement, uuid)
             return decisions.STOPPED
-        if locked:
+        if stays:
             return None
         action = victim.last_resort or core_actions.last_resort(
             victim.action, self._options.actions)
@@ -383,9 +380,6 @@ class PreemptionRollback:
             core_actions.leaving(action, seen.vm_state), seen.vm_state)
         # Whatever its state, a server can be shelved or deleted.
         assert call is not None
-        if not victim.asked:
-            self._decisions.update_victim(decision.uuid, uuid,
-                                          decisions.ENDING, asked=call)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise VictimBusy(f'server {uuid} is still to be ended')

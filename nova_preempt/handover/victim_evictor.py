@@ -250,7 +250,8 @@ class EvictionRun:
         deadline = timeutils.utcnow() + datetime.timedelta(
             seconds=victim.notice_s)
         self._terminator.decisions.update_victim(
-            decision.uuid, uuid, db_decisions.NOTICED, deadline=deadline)
+            decision.uuid, uuid, db_decisions.NOTICED, decision.owner,
+            deadline=deadline)
         self._terminator.events.notice(decision, dataclasses.replace(
             victim, deadline=deadline, status=db_decisions.NOTICED))
         return deadline
@@ -278,7 +279,8 @@ class EvictionRun:
         decision, _ = self._victims[uuid]
         if intent.is_recorded:
             self._terminator.decisions.update_victim(
-                decision.uuid, uuid, db_decisions.ENDING, asked=method)
+                decision.uuid, uuid, db_decisions.ENDING, decision.owner,
+                asked=method)
         if not self._may_act(uuid):
             return
         self.memory = self.memory.note(uuid, asked=method,
@@ -327,7 +329,7 @@ class EvictionRun:
         lifetime_s = None if victim.launched_at is None else int(
             (now - victim.launched_at).total_seconds())
         self._terminator.decisions.update_victim(
-            decision.uuid, uuid, intent.status, ended_at=now,
+            decision.uuid, uuid, intent.status, decision.owner, ended_at=now,
             lifetime_s=lifetime_s)
         self.memory = self.memory.close(uuid)
         self._terminator.events.end(decision, victim, intent.status)

@@ -126,6 +126,15 @@ def updates_without_owner():
 
 
 @fault()
+def late_records_are_written():
+    """A slow process records a victim over what its successor recorded."""
+    def update(self, decision_uuid, server_uuid, status, owner=None, **values):
+        return real(self, decision_uuid, server_uuid, status, **values)
+    real = decisions.Decisions.update_victim
+    return mock.patch.object(decisions.Decisions, 'update_victim', update)
+
+
+@fault()
 def lost_decisions_go_on():
     """A process does not notice that it has lost a decision."""
     def update(self, *args, **values):

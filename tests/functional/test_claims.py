@@ -195,7 +195,7 @@ class TestEachCall(test.TestCase):
             sleep=lambda pause_s: None)
         undo = preemption_rollback.PreemptionRollback(placement, self.nova,
                                                       decisions, self.owner,
-                                                      None, set(), None)
+                                                      None, set())
         process = types.SimpleNamespace(decisions=decisions, owner=self.owner)
         decision = db_decisions.Decision(
             str(uuid.uuid4()), self.uuids['server'], project_id='project',
@@ -239,8 +239,7 @@ class TestEachCall(test.TestCase):
         with mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 0):
             preemption_rollback.PreemptionRollback(
                 placement, self.nova, decisions, self.owner,
-                types.SimpleNamespace(actions=['delete']), set(),
-                lambda operation: None).repair()
+                types.SimpleNamespace(actions=['delete']), set()).repair()
 
     def end(self, is_placed):
         """Other processes interfere; then the repair runs."""

@@ -113,8 +113,8 @@ class Terminator:
         self.decisions = db.Decisions(database)
         update = self.decisions.update_victim
 
-        def update_victim(decision, uuid, status, **values):
-            update(decision, uuid, status, **values)
+        def update_victim(decision, uuid, status, *owner, **values):
+            update(decision, uuid, status, *owner, **values)
             if status != db_decisions.ENDING:
                 self._note({db_decisions.NOTICED: 'notice',
                             db_decisions.GONE: 'deleted'}.get(status, status),

@@ -258,6 +258,20 @@ class TestSQLite(unittest.TestCase):
             victim.status for victim in
             self.decisions.get_decision('d1').victims])
 
+    def test_a_victim_of_a_decision_that_another_process_has(self):
+        """What comes late, as a notice, is not written over the roll-back."""
+        self.decisions.create_decision(decision())
+        owner = self.decisions.get_decision('d1').owner
+        self.decisions.update_victim('d1', 'v2', decisions.NOTICED, owner)
+        self.decisions.update_decision('d1', owner, decisions.ROLLING_BACK,
+                                       new_owner='other')
+        self.decisions.update_victim('d1', 'v2', decisions.KEPT)
+        self.assertRaises(decisions.LostDecision, self.decisions.update_victim,
+                          'd1', 'v2', decisions.NOTICED, owner)
+        self.assertEqual([decisions.PENDING, decisions.KEPT], [
+            victim.status for victim in
+            self.decisions.get_decision('d1').victims])
+
     def test_ending(self):
         now = timeutils.utcnow()
         hour_ago = now - datetime.timedelta(hours=1)

@@ -6,7 +6,6 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt import exceptions
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions as db_decisions
@@ -130,7 +129,6 @@ class RollBackTestCase(unittest.TestCase):
         self.nova = FakeNova()
         for uuid in 'ab':
             self.nova.put(uuid)
-        self.why_paused = ''
 
     def roll_back(self, record=None, later=(), status=db_decisions.CLAIMED,
                   victims=db_decisions.ENDING, operation='create', **values):
@@ -175,11 +173,7 @@ class RollBackTestCase(unittest.TestCase):
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
                                   honored_locks=honored_locks,
                                   minimum_runtime_s=0),
-            set(), self.halt)
-
-    def halt(self, operation):
-        if self.why_paused:
-            raise exceptions.Paused(self.why_paused)
+            set())
 
     def statuses(self):
         return {victim.server_uuid: victim.status

@@ -318,7 +318,7 @@ class TestRecovery(OwnerTestCase):
     def recovery(self, owner):
         return preemption_rollback.PreemptionRollback(
             self.placement, self.nova, self.decisions, owner,
-            types.SimpleNamespace(), self.active, lambda operation: None)
+            types.SimpleNamespace(), self.active)
 
     def test_two_containers_leave_each_other_alone(self):
         """They have the same [DEFAULT]host and different state paths."""

@@ -13,6 +13,9 @@ from nova_preempt.handover import victim_allocations
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
+#: Of victims that were asked to end before the roll-back.
+SHELVED = {'asked': 'shelve', 'action': 'shelve'}
+
 
 class TestInParts(roll_back.RollBackTestCase):
 
@@ -22,32 +25,24 @@ class TestInParts(roll_back.RollBackTestCase):
         self.placement.give('other', 1)
         self.nova.calls.clear()
 
-    def test_a_victim_without_space_is_evicted(self):
+    def test_a_victim_without_space_that_was_asked_to_end_is_evicted(self):
         self.take()
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
-                         self.roll_back())
-        self.assertEqual(['', 'force_delete'], [
-            victim.asked for victim in self.decisions.decision.victims])
+                         self.roll_back(**SHELVED))
         self.assert_space(a=1, b=0)
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
 
-    def test_no_victim_is_evicted_during_a_pause(self):
+    def test_a_victim_without_space_that_was_not_asked_stays(self):
+        """It has had no notice; the repair of the engine evicts it."""
         self.take()
-        self.why_paused = 'Preemption is paused: test'
-        self.assertEqual({db_decisions.ENDING},
-                         set(self.roll_back().values()))
+        with self.assertLogs(preemption_rollback.__name__, 'ERROR') as logs:
+            self.assertEqual({db_decisions.KEPT},
+                             set(self.roll_back().values()))
+        self.assertIn('it stays without its allocation', logs.output[0])
+        self.assert_space(a=1, b=0, held=0)
         self.assertEqual([], self.nova.calls)
-        self.assertIn(self.why_paused, self.decisions.decision.reason)
-        self.why_paused = ''
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
-                         self.again())
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
-
-    def test_an_eviction_that_has_begun_is_finished_during_a_pause(self):
-        self.take()
-        self.why_paused = 'Preemption is paused: test'
-        self.roll_back(asked='force_delete')
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
 
     def test_no_victim_is_evicted_while_placement_is_busy(self):
         """Generations change repeatedly: the next try may succeed."""
@@ -79,18 +74,19 @@ class TestInParts(roll_back.RollBackTestCase):
         self.placement.capacity = 1
         self.placement.post_allocations = post
         self.assertEqual({db_decisions.ENDING},
-                         set(self.roll_back().values()))
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+                         set(self.roll_back(**SHELVED).values()))
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
 
     def test_a_victim_is_evicted_by_its_action(self):
         self.take()
-        self.roll_back(action='migrate', last_resort='shelve')
+        self.roll_back(asked='live_migrate', action='migrate',
+                       last_resort='shelve')
         self.assertEqual([('shelve', 'b')], self.nova.calls)
 
     def test_a_rescued_victim_is_unrescued_first(self):
         self.take()
         self.nova.put('b', 'rescued')
-        self.roll_back(action='shelve')
+        self.roll_back(asked='unrescue', action='shelve')
         self.assertEqual([('unrescue', 'b')], self.nova.calls)
         self.assertEqual(db_decisions.ROLLING_BACK,
                          self.decisions.decision.status)
@@ -125,7 +121,7 @@ class TestInParts(roll_back.RollBackTestCase):
             self.assertEqual({db_decisions.KEPT}, set(
                 self.roll_back(notice_s=60).values()))
         self.assertIn('b was taken', logs.output[0])
-        self.assertIn('it is locked', logs.output[0])
+        self.assertIn('it stays', logs.output[0])
         self.assert_space(a=1, b=0, held=0)
         self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
                          self.nova.calls)
@@ -133,22 +129,22 @@ class TestInParts(roll_back.RollBackTestCase):
                          self.decisions.decision.status)
 
     def test_a_lock_of_the_owner_counts_if_all_locks_do(self):
-        for honored_locks, calls in (('admin', [('force_delete', 'b')]),
+        for honored_locks, calls in (('admin', [('shelve', 'b')]),
                                      ('all', [])):
             self.take()
             self.nova.put('b', locked_by='owner')
             self.again = functools.partial(
                 roll_back.RollBackTestCase.again, self,
                 honored_locks=honored_locks)
-            self.roll_back()
+            self.roll_back(**SHELVED)
             self.assertEqual(calls, self.nova.calls)
 
     def test_our_own_lock_does_not_protect_a_victim(self):
         self.take()
         self.nova.put('b', locked_reason=victim_allocations.LOCKED,
                       locked_by='admin')
-        self.roll_back()
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+        self.roll_back(**SHELVED)
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
 
     def test_a_stopped_victim_keeps_the_lock_of_an_administrator(self):
         """Otherwise the lock would be ours, and it would be deleted."""
@@ -250,9 +246,9 @@ class TestInParts(roll_back.RollBackTestCase):
         self.placement.give('other', 1)
         self.race()
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
-                         self.roll_back())
+                         self.roll_back(**SHELVED))
         self.assert_space(held=0, a=1, b=0, third=0)
-        self.assertEqual([('force_delete', 'b')], self.nova.calls)
+        self.assertEqual([('shelve', 'b')], self.nova.calls)
 
     def test_the_stand_in_holds_the_rest_until_all_victims_have_space(self):
         real = self.placement.post_allocations

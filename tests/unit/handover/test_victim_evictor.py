@@ -415,7 +415,7 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 1})
         self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
 
-        def hang(_decision, _uuid, status, **values):
+        def hang(_decision, _uuid, status, owner, **values):
             if status == db_decisions.ENDING:
                 self.clock.now += 18
 
@@ -446,7 +446,7 @@ class TestTerminator(unittest.TestCase):
             old if self.clock.now < 102 else ObservedServer(
                 'a', 'shelved_offloaded', read_us=self.clock.now_us))
 
-        def hang(_decision, _uuid, status, **values):
+        def hang(_decision, _uuid, status, owner, **values):
             if status == db_decisions.ENDING:
                 self.clock.now += 2
 
@@ -1068,7 +1068,7 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 0, 'b': 0})
         noticed = []
 
-        def update_victim(_uuid, server_uuid, status, **_values):
+        def update_victim(_uuid, server_uuid, status, owner, **_values):
             if status == db_decisions.NOTICED:
                 noticed.append((server_uuid, self.clock.now + 30))
                 self.clock.now += 5
