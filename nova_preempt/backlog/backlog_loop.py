@@ -74,15 +74,16 @@ class BacklogLoop:
             step = self._step(followed, waiting, cloud, turns, now)
         self._memory = step.memory
         of = {kind: [item for item in step.intents if isinstance(item, kind)]
-              for kind in (core.RecordWaitReason, core.Launch, core.AskQuota,
-                           core.LogException)}
+              for kind in (core.RecordWaitReason, core.Launch,
+                           core.FetchUserQuota, core.LogException)}
         self._log(of[core.LogException])
         backlog_store.note(self._db, {item.request.uuid: item.note
                                       for item in of[core.RecordWaitReason]})
         boot_host_choices.replace_turns(self._db, turns, step.memory.turns)
         with metrics.BACKLOG_STEP.labels('start').time():
             self._launcher.start(of[core.Launch])
-        self._cloud.quotas.ask([item.request for item in of[core.AskQuota]])
+        self._cloud.quotas.ask([item.request
+                                for item in of[core.FetchUserQuota]])
         if error is not None:
             raise error
         return (step.wake_at_us - times.microseconds(now)) / SECOND

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses which shelved servers of a class are unshelved.
 
-Steps core.classes.class_return_controller, and tells
+Steps core.classes.class_unshelve_controller, and tells
 nova_preempt.engine.victim_unshelving the uuids. Victims are chosen again when
 the scheduler places a server.
 """
@@ -9,7 +9,7 @@ the scheduler places a server.
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.core.classes import class_return_controller
+from nova_preempt.core.classes import class_unshelve_controller
 from nova_preempt.core.controller_step import Step
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
@@ -32,7 +32,7 @@ class UnshelveChooser:
 
     def __init__(self, parts, table):
         self.period_s = table.pass_period_s
-        self._terms = class_return_controller.Options(
+        self._terms = class_unshelve_controller.Options(
             table.classes, table.pass_period_s)
         self._process = parts.process
         self._known = parts.known
@@ -48,8 +48,8 @@ class UnshelveChooser:
 
         :param room: as there
         """
-        step = class_return_controller.step(
-            self._terms, class_return_controller.Observed(
+        step = class_unshelve_controller.step(
+            self._terms, class_unshelve_controller.Observed(
                 waiting, most, self._promised.claimants, room,
                 self._may_preempt, self._evictable), memory, now_us)
         if step.memory != memory:
@@ -74,7 +74,7 @@ class UnshelveChooser:
         known = self._known
         # The cache replaces its dictionaries, and never changes them.
         by_node = known.servers.by_node()
-        return class_return_controller.EvictableServers(
+        return class_unshelve_controller.EvictableServers(
             ((listed.uuid, provider, by_node.get(listed.name, {}).values())
              for listed, provider, _ in known.providers.look(
                  (), self.period_s) if provider is not None),

@@ -16,8 +16,8 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_reader as readings
 from nova_preempt.cloud import change_cursor
+from nova_preempt.cloud import departure_tracker
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import freed_allocation_tracker
 from nova_preempt.cloud import instances
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core.model import PreemptibleServer
@@ -124,7 +124,7 @@ class ServerCache:
         self._readings = readings.CellReader(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._departures = freed_allocation_tracker.FreedAllocationTracker(
+        self._departures = departure_tracker.DepartureTracker(
             left, monotonic)
         self._monotonic = monotonic
         self._read_at = None

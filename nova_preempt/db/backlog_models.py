@@ -93,7 +93,7 @@ BacklogBegun = models.mapped(
     sa.Column('given_up', sa.Boolean, nullable=False, default=False))
 
 BacklogBoot = models.mapped(
-    'backlog_boots', backlog_model.BootCall, ['number'],
+    'backlog_boots', backlog_model.SentBoot, ['number'],
     _of_request(primary_key=True),
     indexes={'backlog_boots_asked_at_idx': ['asked_at']},
     tag=sa.String(60), state=sa.String(20))

@@ -38,7 +38,7 @@ def fetch(session, query, with_bodies=True):
                              'servers', *left_out),
         maintain_column_froms=True)).all()
     uuids = [row.uuid for row in found]
-    boots = _parts(session, uuids, _BOOT, backlog_model.BootCall, _BOOT.number)
+    boots = _parts(session, uuids, _BOOT, backlog_model.SentBoot, _BOOT.number)
     servers = _parts(session, uuids, _SERVER, backlog_model.OwnServer,
                      _SERVER.boot, _SERVER.uuid)
     return [row_schemas.load(

@@ -244,7 +244,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
     """Write a boot before Nova is called for it.
 
     :param of: the states that the request may be in
-    :param boot: a backlog_model.BootCall
+    :param boot: a backlog_model.SentBoot
     :param forgotten: the numbers of boots to delete, see
         core.backlog.request_servers.forgotten_boots
     :param decided: the Request for which the boot was decided; its user may

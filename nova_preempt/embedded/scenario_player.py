@@ -110,7 +110,7 @@ class ScenarioPlayer:
         self._cloud = self._embedded.__enter__()
         try:
             # All hosts are weighed together.
-            self._cloud.patch(preemption_policy, 'SHORTLIST_SIZE', 1_000_000)
+            self._cloud.patch(preemption_policy, 'FIRST_BATCH', 1_000_000)
             self._set_up()
         except BaseException:
             self._embedded.__exit__(*sys.exc_info())

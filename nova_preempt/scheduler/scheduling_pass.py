@@ -106,7 +106,7 @@ class SchedulingPass:
     @property
     def has_begun(self):
         """Return whether the search for victims has begun."""
-        return self.decision is not None and self.decision.shortlist.has_begun
+        return self.decision is not None and self.decision.batches.has_begun
 
     # -- where Nova asks Placement for candidates ------------------------
 

@@ -204,7 +204,7 @@ class SimulatedBacklog:
 
 
 def _seen(server: Server,
-        boot: backlog_model.BootCall) -> request_servers.FoundServers:
+        boot: backlog_model.SentBoot) -> request_servers.FoundServers:
     """Return a booted server as Nova's record would show it."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
     is_refused = server.state is State.ASKED

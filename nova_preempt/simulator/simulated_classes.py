@@ -13,8 +13,8 @@ from typing import Any
 
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import class_return_controller
 from nova_preempt.core.classes import class_table
+from nova_preempt.core.classes import class_unshelve_controller
 from nova_preempt.core.classes.promised_availability import Promises
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
@@ -107,9 +107,8 @@ class SimulatedClasses:
     def policy(self,
                policy: preemption_policy.Policy) -> preemption_policy.Policy:
         """Return the policy with the current promises."""
-        return dataclasses.replace(
-            policy,
-            classes=Promises(self._table.classes, self._known, self.now_us))
+        return dataclasses.replace(policy, classes=Promises(
+            self._table.classes, self._known, self.now_us))
 
     def rank(self, server: Server) -> preemption_policy.PreemptionRight:
         """Return that of a request for a preemptible server."""
@@ -123,16 +122,17 @@ class SimulatedClasses:
                room: Callable[[ShelvedVictim], Mapping[str, Resources]],
                memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return which shelved servers return next."""
-        step = class_return_controller.step(class_return_controller.Options(
-            self._table.classes, self.period_s),
-            class_return_controller.Observed(waiting, most, self._known, room,
-            lambda: self._world.options.may_unshelve, self._evictable), memory,
-            now_us)
+        step = class_unshelve_controller.step(
+            class_unshelve_controller.Options(
+                self._table.classes, self.period_s),
+            class_unshelve_controller.Observed(
+                waiting, most, self._known, room, lambda: self._world.options
+                .may_unshelve, self._evictable), memory, now_us)
         return Step(tuple(each.uuid for each in step.intents), step.memory)
 
-    def _evictable(self) -> class_return_controller.EvictableServers:
+    def _evictable(self) -> class_unshelve_controller.EvictableServers:
         world = self._world
-        return class_return_controller.EvictableServers(
+        return class_unshelve_controller.EvictableServers(
             ((host.name, host.providers[0], host.servers.values())
              for host in world.cloud.hosts.values()), self._known,
             world.options.policy, self._evictions.budgets(),

@@ -58,7 +58,7 @@ class Simulation:
         # What servers have been through counts for this simulation alone.
         preemptions: dict[str, int] = {}
         options = dataclasses.replace(options, policy=dataclasses.replace(
-            options.policy, preemptions=preemptions, shortlist=1))
+            options.policy, preemptions=preemptions, first_batch=1))
         self._world = SimulationState(
             clock, indexed_cloud.IndexedCloud(
                 (host for kind in setting.hosts for host in kind.hosts()),

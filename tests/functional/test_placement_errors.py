@@ -47,7 +47,7 @@ class TestOneHost(base.PreemptionTestCase):
                 raise placement_api.PlacementError('500')
             return get_consumer(uuid)
 
-        with mock.patch.object(preemption_policy, 'SHORTLIST_SIZE', 1):
+        with mock.patch.object(preemption_policy, 'FIRST_BATCH', 1):
             self.boot_on('host1', get_consumer=fail)
         self.assertEqual([decisions.DONE], self.statuses())
         self.assertEqual([self.cheap], failed)

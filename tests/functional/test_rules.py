@@ -251,7 +251,7 @@ class TestPreemptibleFilter(RulesTestCase):
 
     def test_neither_servers_nor_preemption(self):
         # So that host2 is a batch of its own, and does not pass.
-        self.patch(preemption_policy, 'SHORTLIST_SIZE', 1)
+        self.patch(preemption_policy, 'FIRST_BATCH', 1)
         self.fill()
         self.add_hosts('host3')
         self.add_aggregate('normal', ['host3'],
@@ -368,7 +368,7 @@ class TestTwoCells(TwoCellsTestCase):
         victim = self.boot_spot_in('cell2', 'c', 'host3', 1000)
         self.boot_spot_in('cell2', 'd', 'host3', 2000)
         # So that those of the other cell are a batch of their own.
-        self.patch(preemption_policy, 'SHORTLIST_SIZE', 1)
+        self.patch(preemption_policy, 'FIRST_BATCH', 1)
         self.act(server, 'migrate')
         self.assertEqual({victim}, self.last_victims())
         self.act(server, 'confirmResize')

@@ -59,7 +59,7 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.core.backlog.dispatch._Pass': 12,
     'nova_preempt.core.backlog.state_from_servers._Judgement': 11,
     'nova_preempt.core.backlog.batch_plans.BatchPlans': 11,
-    'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
+    'nova_preempt.core.scheduling.host_batches.HostBatches': 13,
     'nova_preempt.handover.victim_evictor.VictimEvictor': 11,
     'nova_preempt.power.efficiency_cache.EfficiencyCache': 13,
     'nova_preempt.power.power_switching.PowerSwitcher': 11,

@@ -24,7 +24,7 @@ from nova_preempt.core import headroom_account
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.core import times
-from nova_preempt.core.classes import class_return_controller
+from nova_preempt.core.classes import class_unshelve_controller
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
@@ -386,7 +386,7 @@ class TestReturns(OneLoop, unittest.TestCase):
 class TestReturnsOfClass(OneLoop, unittest.TestCase):
     """Bronze b and c take turns on one host, a pass each 60 s."""
 
-    CONTROLLER = class_return_controller
+    CONTROLLER = class_unshelve_controller
     LATER = ['170 notice c']
     EVENTS = ['110 notice c', '170 notice b', '230 notice c', '290 notice b']
 

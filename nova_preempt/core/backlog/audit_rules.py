@@ -8,7 +8,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import state_from_servers
-from nova_preempt.core.backlog.backlog_model import BootCall
+from nova_preempt.core.backlog.backlog_model import SentBoot
 from nova_preempt.core.observed_server import ObservedServer
 
 #: A request is cleaned up within so long after it was closed.
@@ -57,7 +57,7 @@ def surplus_servers(request: backlog_model.Request, tagged: Mapping[int,
     return found
 
 
-def _is_forgotten(boot: BootCall, now: datetime.datetime) -> bool:
+def _is_forgotten(boot: SentBoot, now: datetime.datetime) -> bool:
     age_s = (now - boot.asked_at).total_seconds()
     return (boot.state in request_servers.VOID_BOOTS
             and age_s >= request_servers.LATE_S)

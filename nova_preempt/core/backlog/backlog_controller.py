@@ -157,7 +157,7 @@ class Launch:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AskQuota:
+class FetchUserQuota:
     """Ask Nova for the quota of the user of a request, for the next pass."""
 
     request: backlog_model.Request
@@ -171,7 +171,7 @@ class LogException:
     exception: Exception
 
 
-Intent: TypeAlias = RecordWaitReason | Launch | AskQuota | LogException
+Intent: TypeAlias = RecordWaitReason | Launch | FetchUserQuota | LogException
 
 
 def step(
@@ -195,7 +195,7 @@ def step(
               for uuid, exc in decided.faults.items()),
             *_notes(ranked, {**decided.notes, **decided.chosen}),
             *(Launch(by_uuid[start.uuid], start) for start in decided.starts),
-            *(AskQuota(by_uuid[uuid]) for uuid in decided.quotas)]
+            *(FetchUserQuota(by_uuid[uuid]) for uuid in decided.quotas)]
     return Step(tuple(intents), memory,
                 now_us + observed.options.interval_s * SECOND)
 

@@ -80,7 +80,7 @@ class SlaPriorities:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BootCall:
+class SentBoot:
     """A POST /servers that was sent for a request.
 
     ``tag`` is on each of its servers, so that they are found again.
@@ -165,7 +165,7 @@ class Request:
     next_try_at: datetime.datetime | None = None
     # When its trust expires; None: practically never.
     trust_until: datetime.datetime | None = None
-    boots: tuple[BootCall, ...] = ()
+    boots: tuple[SentBoot, ...] = ()
     servers: tuple[OwnServer, ...] = ()
 
 

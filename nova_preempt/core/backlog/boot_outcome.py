@@ -66,7 +66,7 @@ class Transition:
     values: Mapping[str, Any]
     servers: tuple[backlog_model.OwnServer, ...] = ()
     forgotten: tuple[str, ...] = ()
-    boots: tuple[backlog_model.BootCall, ...] = ()
+    boots: tuple[backlog_model.SentBoot, ...] = ()
     deletes: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
 
@@ -126,7 +126,7 @@ def classify_answer(status: int | None, kind: str, text: str,
         404) and kind else BootAnswer.LATER
 
 
-def with_boot(request: backlog_model.Request, boot: backlog_model.BootCall,
+def with_boot(request: backlog_model.Request, boot: backlog_model.SentBoot,
         forgotten: Sequence[int] = ()) -> backlog_model.Request:
     """Return the request while Nova is asked for a boot.
 
@@ -139,7 +139,7 @@ def with_boot(request: backlog_model.Request, boot: backlog_model.BootCall,
                  if item.number not in forgotten), boot))
 
 
-def judge_answer(request: backlog_model.Request, boot: backlog_model.BootCall,
+def judge_answer(request: backlog_model.Request, boot: backlog_model.SentBoot,
         how: BootAnswer, text: str, server_uuid: str, now: datetime.datetime,
         options: Options) -> Transition:
     """Return the transition of a request by Nova's answer to its boot.
@@ -168,7 +168,7 @@ def judge_answer(request: backlog_model.Request, boot: backlog_model.BootCall,
 
 
 def without_flavor(
-    request: backlog_model.Request, boot: backlog_model.BootCall
+    request: backlog_model.Request, boot: backlog_model.SentBoot
 ) -> Transition | None:
     """Remove a deleted flavor from the alternatives of a request.
 

@@ -80,10 +80,10 @@ def boot_of(request: backlog_model.Request, server: ObservedServer) -> int:
 
 def next_boot(
     request: backlog_model.Request, flavor_id: str, count: int,
-    now: datetime.datetime, ) -> backlog_model.BootCall:
+    now: datetime.datetime, ) -> backlog_model.SentBoot:
     """Return the boot to record before Nova is asked."""
     number = max((boot.number for boot in request.boots), default=0) + 1
-    return backlog_model.BootCall(number, tag(request.uuid, number), flavor_id,
+    return backlog_model.SentBoot(number, tag(request.uuid, number), flavor_id,
                                   count, now)
 
 

@@ -220,7 +220,7 @@ class _Judgement:
                     boot, state=state)
                 self._note_try(boot, state, own)
 
-    def _boot_state(self, boot: backlog_model.BootCall, own: list[str]) -> str:
+    def _boot_state(self, boot: backlog_model.SentBoot, own: list[str]) -> str:
         is_over = self._age_s(boot) > self._options.undecided_s
         if len(own) < boot.count and not is_over:
             return boot.state
@@ -232,7 +232,7 @@ class _Judgement:
             return backlog_model.IN_VAIN
         return backlog_model.SETTLED
 
-    def _note_try(self, boot: backlog_model.BootCall, state: str,
+    def _note_try(self, boot: backlog_model.SentBoot, state: str,
                   own: list[str]) -> None:
         """Lengthen the pause after a failed try."""
         if state == backlog_model.LOST:
@@ -250,7 +250,7 @@ class _Judgement:
         self._values.update(boot_outcome.retry_values(
             self._request, code, text, self._now, self._options))
 
-    def _age_s(self, boot: backlog_model.BootCall) -> float:
+    def _age_s(self, boot: backlog_model.SentBoot) -> float:
         return (self._now - boot.asked_at).total_seconds()
 
     # -- result ------------------------------------------------------------

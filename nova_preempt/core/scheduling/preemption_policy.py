@@ -35,7 +35,7 @@ NORMAL = PreemptionRight(is_preemptible=False)
 #: How many hosts that need victims are filtered and weighed at once, the
 #: cheapest first, then twice as many each time: it bounds the work, not the
 #: choice by cost. Weighers compare only the hosts of these batches.
-SHORTLIST_SIZE = 10
+FIRST_BATCH = 10
 
 #: How often a request is scheduled with fresh data because it lost the race on
 #: every host it tried or a victim did not end; then it gets NoValidHost.
@@ -88,7 +88,7 @@ class Policy:
 
     ``actions``: the allowed actions, the default first. ``always``: weigh
     hosts that need victims beside those with capacity; else only if no host
-    has capacity. ``shortlist``: the size of the first batch of hosts.
+    has capacity. ``first_batch``: the size of the first batch of hosts.
     ``preemptions``: {uuid: how often a server was evicted}. ``classes``: None
     if there are none.
     """
@@ -101,7 +101,7 @@ class Policy:
         default_factory=lambda: NoticeRule(0))
     preemptions: Mapping[str, int] = dataclasses.field(default_factory=dict)
     always: bool = False
-    shortlist: int = dataclasses.field(default_factory=lambda: SHORTLIST_SIZE)
+    first_batch: int = dataclasses.field(default_factory=lambda: FIRST_BATCH)
     classes: ClassPromises | None = None
 
     def may_preempt_any(self, rank: PreemptionRight) -> bool:

@@ -26,9 +26,9 @@ from nova_preempt.core.scheduling import plan_filtering
 from nova_preempt.core.scheduling import plan_search
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling.cost_bound_cache import CostBoundCache
+from nova_preempt.core.scheduling.host_batches import HostBatches
 from nova_preempt.core.scheduling.preemption_plan import Plan
 from nova_preempt.core.scheduling.ranked_hosts import RankedHosts
-from nova_preempt.core.scheduling.shortlist import Shortlist
 
 
 class SchedulingCycle:
@@ -66,7 +66,7 @@ class SchedulingCycle:
         self.request = request
         self.search = plan_search.PlanSearch(
             cloud, request, policy, now, rank, excluded, memo, silent)
-        self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s)
+        self.batches = HostBatches(cloud, self.search, idle_age_s, list_age_s)
         self.refusal = (
             refusal if policy.may_preempt_any(rank)
             else "a preemptible server never preempts")
@@ -93,7 +93,7 @@ class SchedulingCycle:
         """
         for uuid, free in room.items():
             if asked is None or (
-                uuid not in self.room and uuid not in self.shortlist.plans):
+                uuid not in self.room and uuid not in self.batches.plans):
                 self.room[uuid] = (
                     self.request.resources if asked is None else asked,
                     dict(free))
@@ -133,9 +133,9 @@ class SchedulingCycle:
             return []
         if self._is_refused():
             return []
-        self.shortlist.begin(
+        self.batches.begin(
             skip=frozenset(self.room), must_evict=not self.room)
-        found = self._shortlisted(self.shortlist.next, self.shortlist.afresh)
+        found = self._from_batches(self.batches.next, self.batches.afresh)
         self._first = [plan.host.uuid for plan in found]
         return found
 
@@ -172,21 +172,21 @@ class SchedulingCycle:
         batch = self._to_plan(free)
         while True:
             planned = [
-                self.shortlist.plans[uuid] for uuid in batch
-                if uuid in self.shortlist.plans]
+                self.batches.plans[uuid] for uuid in batch
+                if uuid in self.batches.plans]
             for plan in plan_filtering.passing_plans(
                 self.cloud, self.search, planned):
-                self.shortlist.plans[plan.host.uuid] = plan
+                self.batches.plans[plan.host.uuid] = plan
                 self.hosts.add(plan)
             ordered = self._order(self.hosts.plans, index)
             if self._can_stop(ordered):
                 return ordered
-            found = self._shortlisted(self.shortlist.more)
+            found = self._from_batches(self.batches.more)
             if (
-                self.shortlist.is_exhausted and not ordered
+                self.batches.is_exhausted and not ordered
                 and not self.refusal):
-                found = self._shortlisted(self.shortlist.afresh)
-            if self.shortlist.is_exhausted:
+                found = self._from_batches(self.batches.afresh)
+            if self.batches.is_exhausted:
                 return ordered
             batch = self._load(found)
 
@@ -199,9 +199,9 @@ class SchedulingCycle:
             if plan is not None and plan.victims]
         if len(costs) < len(ordered):
             return True
-        return self.shortlist.is_beyond(min(costs))
+        return self.batches.is_beyond(min(costs))
 
-    def _shortlisted(self, *asked: Callable[[], list[Plan]]) -> list[Plan]:
+    def _from_batches(self, *asked: Callable[[], list[Plan]]) -> list[Plan]:
         """Return the first non-empty result of these calls.
 
         If hosts cannot be listed, the known hosts remain.
@@ -213,7 +213,7 @@ class SchedulingCycle:
                     return found
         except cloud_view.Unanswered as exc:
             self.silent.note(cloud_view.ALL_HOSTS, exc)
-            if not self.shortlist.plans:
+            if not self.batches.plans:
                 self._withdraw(str(exc))
         return []
 
@@ -236,12 +236,12 @@ class SchedulingCycle:
         for uuid, name in sorted(self.hosts.names.items()):
             if uuid in free:
                 continue
-            if uuid not in self.shortlist.plans and self.shortlist.has_begun:
+            if uuid not in self.batches.plans and self.batches.has_begun:
                 again = self.cloud.servers_on(name) and self.search.plan(
                     name, self.search.read(uuid, name))
                 if again:
-                    self.shortlist.plans[uuid] = again
-            if uuid in self.shortlist.plans or uuid in first:
+                    self.batches.plans[uuid] = again
+            if uuid in self.batches.plans or uuid in first:
                 hosts.append(uuid)
         return hosts
 
@@ -257,7 +257,7 @@ class SchedulingCycle:
         """
         if not self.silent.may_claim():
             return None
-        planned = self.shortlist.plans[host]
+        planned = self.batches.plans[host]
         try:
             latest = plan_filtering.latest(
                 self.cloud, self.search, planned, had_room=host in self.room)
@@ -270,7 +270,7 @@ class SchedulingCycle:
             item.cost_us < latest.cost_us for item in self.hosts.considered
             if item.host != host):
             return None
-        self.shortlist.plans[host] = latest
+        self.batches.plans[host] = latest
         self.hosts.plans[host] = latest
         return latest
 
@@ -282,7 +282,7 @@ class SchedulingCycle:
 
     def lost(self, host: str) -> None:
         """Drop the plan of a host whose claim failed, to plan it anew."""
-        self.shortlist.plans.pop(host, None)
+        self.batches.plans.pop(host, None)
 
     # -- 4. afterwards ---------------------------------------------------
 
@@ -292,18 +292,18 @@ class SchedulingCycle:
         :returns: its victims there
         """
         gone = self.hosts.victims(host)
-        self.shortlist.plans.pop(host, None)
+        self.batches.plans.pop(host, None)
         self.hosts.plans[host] = None
         if gone:
             self.search.exclude([server.uuid for server in gone])
             if self.search.budgets is not None:
                 # The victims of other plans may exceed the budgets now.
                 self.search.forget_budgets()
-                self.shortlist.plans.clear()
+                self.batches.plans.clear()
         else:
             self._take_room(host)
         # The host may be planned again for the next server of the request.
-        self.shortlist.restart()
+        self.batches.restart()
         return gone
 
     def _take_room(self, host: str) -> None:

@@ -82,7 +82,7 @@ class BacklogTestCase(base.ApiTestCase):
 
     def boots(self, uuid):
         self.assertTrue(backlog_store.begin_boot(
-            self.db, uuid, backlog_model.OPEN, backlog_model.BootCall(
+            self.db, uuid, backlog_model.OPEN, backlog_model.SentBoot(
                 1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
 
     def clear_up(self, in_s=orphan_trusts.LATE_S + 1):

@@ -97,7 +97,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                                                        lambda *_args: None)),
             mock.Mock(), mock.Mock())
         backlog_store.begin_boot(self.db, 'r1', (backlog_model.WAITING,),
-                                 backlog_model.BootCall(
+                                 backlog_model.SentBoot(
                                      1, 'tag', 'f', 1, test_backlog_store.NOW,
                                      backlog_model.LOST))
 

@@ -57,7 +57,7 @@ class TestQos(unittest.TestCase):
         """Return a request whose server ran and was evicted."""
         found = self.request(uuid, class_name)
         backlog_store.begin_boot(self.db, uuid, (backlog_model.WAITING,),
-                                 backlog_model.BootCall(1, 't', '1', 1,
+                                 backlog_model.SentBoot(1, 't', '1', 1,
                                                         later(of_s - 5)))
         for state, at_s in ((backlog_model.ACTIVE, of_s),
                             (backlog_model.EVICTED, until_s)):

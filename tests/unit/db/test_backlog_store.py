@@ -51,7 +51,7 @@ def request(uuid='r1', **changes):
 def boot(number=1, **changes):
     values = {'number': number, 'tag': f'backlog:r1:{number}',
               'flavor_id': 'f1', 'count': 3, 'asked_at': LATER}
-    return backlog_model.BootCall(**{**values, **changes})
+    return backlog_model.SentBoot(**{**values, **changes})
 
 
 class DatabaseTestCase(unittest.TestCase):
@@ -505,7 +505,7 @@ class TestSQLite(DatabaseTestCase):
         """Another request may get this position."""
         backlog_store.create(self.db, request(position=2, estimate_s=60))
         self.assertTrue(backlog_store.begin_boot(
-            self.db, 'r1', (backlog_model.WAITING,), backlog_model.BootCall(
+            self.db, 'r1', (backlog_model.WAITING,), backlog_model.SentBoot(
                 1, 'backlog:r1:1', 'small', 1, LATER)))
         found = backlog_store.get(self.db, 'r1')
         self.assertEqual((None, None), (found.position, found.estimate_s))

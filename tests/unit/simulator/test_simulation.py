@@ -436,7 +436,7 @@ class TestIndex(unittest.TestCase):
                                                      action='shelve',
                                                      restore=True)))
             policy = small.options(cost=cost, project_budget=30 * seed,
-                                   shortlist=1, notice=NoticeRule(200))
+                                   first_batch=1, notice=NoticeRule(200))
             found = small.simulated(setup, policy, *trace, until_s=3600)
             with mock.patch.object(indexed_cloud.IndexedCloud, 'candidates',
                                    _all_hosts):

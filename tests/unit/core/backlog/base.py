@@ -70,7 +70,7 @@ def codes(found):
 
 
 def boot(number=1, state=backlog_model.ASKED, count=1, age_s=0):
-    return backlog_model.BootCall(number, request_servers.tag('r1', number),
+    return backlog_model.SentBoot(number, request_servers.tag('r1', number),
                                   'small', count, ago(age_s), state)
 
 

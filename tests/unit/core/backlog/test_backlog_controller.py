@@ -199,7 +199,7 @@ class TestQuotas(StepTestCase):
 
     def test_quotas_are_requested(self):
         request = base.request('a', vcpus(8), created_at=base.ago(3600))
-        self.assertEqual([('RecordWaitReason', 'a'), ('AskQuota', 'a')],
+        self.assertEqual([('RecordWaitReason', 'a'), ('FetchUserQuota', 'a')],
                          self.kinds(request, quotas={}))
 
 

@@ -133,7 +133,7 @@ class TestWithoutFlavor(unittest.TestCase):
 
     def test_other_flavors_remain(self):
         small, large = (base.alternative(name) for name in ('s', 'l'))
-        boot = backlog_model.BootCall(1, 'tag', 's', 1, base.NOW)
+        boot = backlog_model.SentBoot(1, 'tag', 's', 1, base.NOW)
         verdict = boot_outcome.without_flavor(
             base.request('r1', small, large), boot)
         self.assertEqual(

@@ -15,7 +15,7 @@ from tests.unit.core.backlog.base import boot
 def request(state=backlog_model.ASKED, known=(), count=3):
     return base.request(
         count=count,
-        boots=(backlog_model.BootCall(1, 'tag', 'small', count, base.NOW,
+        boots=(backlog_model.SentBoot(1, 'tag', 'small', count, base.NOW,
                                       state),),
         servers=base.servers(*known))
 
@@ -69,7 +69,7 @@ class TestForgottenBoots(unittest.TestCase):
     def numbers(self, *boots, **values):
         """:param boots: (state, how long ago, in seconds)"""
         return request_servers.forgotten_boots(base.request(boots=tuple(
-            backlog_model.BootCall(number, 'tag', 'small', 1, base.ago(age_s),
+            backlog_model.SentBoot(number, 'tag', 'small', 1, base.ago(age_s),
                                    state)
             for number, (state, age_s) in enumerate(boots, 1)), **values),
             base.NOW)
@@ -103,7 +103,7 @@ class TestForgottenBoots(unittest.TestCase):
 
     def test_no_boot_is_forgotten_while_it_is_looked_for(self):
         found = base.request(boots=tuple(
-            backlog_model.BootCall(number, str(number), 'small', 1,
+            backlog_model.SentBoot(number, str(number), 'small', 1,
                                    base.ago(request_servers.LATE_S + offset),
                                    backlog_model.LOST)
             for number, offset in enumerate((1, 0, -1, -2))))
@@ -141,7 +141,7 @@ class TestWithoutRoom(unittest.TestCase):
         self.assertEqual([(base.alternative(), 3, {}, '')],
                          request_servers.unallocated([request()], ()))
         self.assertEqual([], request_servers.unallocated(
-            [base.request(boots=(backlog_model.BootCall(
+            [base.request(boots=(backlog_model.SentBoot(
                 1, 'tag', 'gone', 1, base.NOW, backlog_model.ASKED),))], ()))
 
     def test_the_group_of_unallocated_servers(self):

@@ -395,13 +395,13 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), st.integers(1, 6), st.integers(1, 3),
                       st.booleans(), st.data())
-    def test_the_chosen_set_is_the_cheapest(self, hosts, vcpus, shortlist,
+    def test_the_chosen_set_is_the_cheapest(self, hosts, vcpus, first_batch,
                                             always, data):
-        """For any size of the shortlist and any order of hosts."""
+        """For any size of the first batch and any order of hosts."""
         expected = exhaustive(hosts, vcpus)
         order = data.draw(st.permutations(range(len(hosts))))
         found = build(hosts, order)
-        found.set(shortlist=shortlist, always=always)
+        found.set(first_batch=first_batch, always=always)
         placed = found.placed({'VCPU': vcpus})
         if not expected:
             self.assertIsNone(placed)
@@ -416,7 +416,7 @@ class TestLaws(unittest.TestCase):
         self.assertLessEqual(host.providers[0].used['VCPU'],
                              host.inventories['VCPU'].capacity)
         again = build(hosts)
-        again.set(shortlist=shortlist, always=always)
+        again.set(first_batch=first_batch, always=always)
         self.assertEqual(placed, again.placed({'VCPU': vcpus}))
 
     @LAW
@@ -462,7 +462,7 @@ class TestRoom(unittest.TestCase):
 
     def test_space_of_another_form_counts_only_for_new_hosts(self):
         """It does not change the space of known hosts."""
-        self.cycle.shortlist.plans['c'] = None
+        self.cycle.batches.plans['c'] = None
         self.cycle.found_room({'a': {'VCPU': 1}, 'b': {'VCPU': 1},
                                'c': {'VCPU': 1}}, {'VCPU': 1})
         self.assertEqual(['a', 'b'], list(self.cycle.room))

@@ -142,7 +142,7 @@ class World(memory_cloud.MemoryCloud):
     def considered(self, resources: Resources, **kwargs: object
                    ) -> list[tuple[str, str, int]]:
         """Return (host, victims, cost) of all hosts, the best first."""
-        self.set(always=True, shortlist=1000)
+        self.set(always=True, first_batch=1000)
         cycle = self.cycle(resources, **kwargs)
         cycle.order(self.offered(cycle))
         return [(item.name, ' '.join(item.victims), item.cost_us)

@@ -13,7 +13,7 @@ from nova_preempt.core.scheduling.plan_search import PlanSearch
 from nova_preempt.core.scheduling.preemption_plan import Plan
 
 
-class Shortlist:
+class HostBatches:
     """Plans in batches, in ascending order of cost.
 
     :param idle_age_s: how old data on hosts may be while no eviction is needed
@@ -31,7 +31,7 @@ class Shortlist:
         self.is_exhausted = False
         self._cloud = cloud
         self._search = search
-        self._size = search.policy.shortlist  # of the next batch
+        self._size = search.policy.first_batch  # of the next batch
         self._ages_s = (idle_age_s, list_age_s)
         self._ranked: Iterable[Plan] | None = None
         self._is_old = False        # whether the list may be outdated
@@ -59,7 +59,7 @@ class Shortlist:
         self._is_old = list_age_s > 0
         self._ranked = self._search.ranked(skip, list_age_s)
         self._skips = bool(skip)
-        self._size = self._search.policy.shortlist
+        self._size = self._search.policy.first_batch
         self._last_cost = 0
 
     def next(self) -> list[Plan]:

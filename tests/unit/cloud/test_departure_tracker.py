@@ -4,7 +4,7 @@
 import types
 import unittest
 
-from nova_preempt.cloud import freed_allocation_tracker
+from nova_preempt.cloud import departure_tracker
 
 
 def server(node, vm_state='active', deleted=False, uuid='s'):
@@ -18,7 +18,7 @@ class TestDepartures(unittest.TestCase):
         super().setUp()
         self.now = 0.0
         self.told = set()
-        self.departures = freed_allocation_tracker.FreedAllocationTracker(
+        self.departures = departure_tracker.DepartureTracker(
             self.told.update, lambda: self.now)
 
     def note(self, *servers, after=1000):

@@ -16,7 +16,7 @@ from nova.compute import vm_states
 SETTLE_S = 30
 
 
-class FreedAllocationTracker:
+class DepartureTracker:
     """Remembers the node of each server to report the nodes it leaves.
 
     :param tell: called with the names of nodes that servers have left or are
