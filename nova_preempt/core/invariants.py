@@ -14,7 +14,7 @@ import inspect
 from nova_preempt.core import record_invariants
 from nova_preempt.core import service_invariants
 from nova_preempt.core import space_invariants
-from nova_preempt.core.cloud_snapshot import Snapshot
+from nova_preempt.core.invariant_snapshot import Snapshot
 
 #: Yields a sentence for each breach.
 Find = Callable[[Snapshot], Iterable[str]]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from nova_preempt.core import victim_status
-from nova_preempt.core.cloud_snapshot import Server
-from nova_preempt.core.cloud_snapshot import Snapshot
+from nova_preempt.core.invariant_snapshot import Server
+from nova_preempt.core.invariant_snapshot import Snapshot
 
 #: Statuses of a victim for which there is still something to do.
 _UNFINISHED = *victim_status.UNTOUCHED, victim_status.ENDING

@@ -5,8 +5,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from nova_preempt.core.cloud_snapshot import Snapshot
 from nova_preempt.core.energy import power_steps
+from nova_preempt.core.invariant_snapshot import Snapshot
 
 
 def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:

@@ -5,8 +5,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from nova_preempt.core.cloud_snapshot import EndingCall
-from nova_preempt.core.cloud_snapshot import Snapshot
+from nova_preempt.core.invariant_snapshot import EndingCall
+from nova_preempt.core.invariant_snapshot import Snapshot
 from nova_preempt.core.model import SECOND
 
 #: Operations whose decisions take no space for a server.

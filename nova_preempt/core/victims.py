@@ -19,7 +19,7 @@ from nova_preempt.core.cover.candidate_keys import CandidateKeys
 from nova_preempt.core.cover.candidate_keys import make_keys
 from nova_preempt.core.cover.cheapest_cover import FoundCover
 from nova_preempt.core.cover.cheapest_cover import solve
-from nova_preempt.core.cover.linear_relaxation import Row
+from nova_preempt.core.cover.problem_reduction import Row
 from nova_preempt.core.cover.ranked_covers import CoverCaps
 from nova_preempt.core.cover.ranked_covers import ranked
 from nova_preempt.core.model import Amounts, Candidate, VictimCap, VictimSet

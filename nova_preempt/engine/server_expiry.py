@@ -20,10 +20,10 @@ LOG = logging.getLogger(__name__)
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
 _TOLD = {
-    stopped_victim_controller.Intent.GIVE_BACK:
+    stopped_victim_controller.NextAction.GIVE_BACK:
         'Server %(uuid)s, which was stopped as a victim, was started, and '
         'host %(host)s lacks capacity for it: it runs without its allocation.',
-    stopped_victim_controller.Intent.NOT_OURS:
+    stopped_victim_controller.NextAction.NOT_OURS:
         'Server %(uuid)s, which was stopped as a victim, was unlocked, or '
         'locked for another reason: it is not deleted.',
 }
@@ -115,9 +115,9 @@ class ServerExpiry:
 
     def _carry_out(self, found, decision_uuid, victim, server):
         nova, uuid = self._clients.nova, victim.server_uuid
-        if found is stopped_victim_controller.Intent.GIVE_BACK:
+        if found is stopped_victim_controller.NextAction.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
-        elif found is stopped_victim_controller.Intent.DELETE:
+        elif found is stopped_victim_controller.NextAction.DELETE:
             # The requests before this may have taken long.
             if (self._servers.get(uuid) is None or self._is_paused()
                     or not self._leads()):
@@ -125,12 +125,12 @@ class ServerExpiry:
             LOG.info('Deleting server %s, which was stopped as a victim.',
                      uuid)
             nova.force_delete(uuid)
-        elif found is stopped_victim_controller.Intent.NOT_OURS:
+        elif found is stopped_victim_controller.NextAction.NOT_OURS:
             self._tell(found, uuid, server.host)
         else:
             self._process.decisions.update_victim(
                 decision_uuid, uuid, decisions.GONE
-                if found is stopped_victim_controller.Intent.GONE
+                if found is stopped_victim_controller.NextAction.GONE
                 else decisions.SHELVED)
 
     def _tell(self, found, uuid, host):
@@ -143,7 +143,7 @@ class ServerExpiry:
         uuid = victim.server_uuid
         if not victim_allocations.restore_stopped(
                 self._clients.placement, self._clients.nova, victim, server):
-            self._tell(stopped_victim_controller.Intent.GIVE_BACK, uuid,
+            self._tell(stopped_victim_controller.NextAction.GIVE_BACK, uuid,
                        server.host)
             return
         self._process.decisions.update_victim(

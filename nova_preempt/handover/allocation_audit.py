@@ -17,8 +17,8 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import preemptible_server_cache
 from nova_preempt.core import capacity
-from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
+from nova_preempt.core import invariant_snapshot
 from nova_preempt.core import invariants
 from nova_preempt.core.model import PreemptibleServer, Provider, Resources
 from nova_preempt.core.nested import provider_fit
@@ -265,17 +265,17 @@ def _broken(states: Mapping[str, Provider],
             open_ones: Iterable[decisions.Decision]) -> Iterator[Problem]:
     """Yield what breaks the invariants of nova_preempt.core.invariants."""
     for name, state in states.items():
-        host = cloud_snapshot.Host(
+        host = invariant_snapshot.Host(
             name, {key: capacity.most_used(item) for key, item
                    in state.inventories.items()}, state.allocations)
         for text in invariants.breaches(
-                cloud_snapshot.Snapshot(hosts=(host,))):
+                invariant_snapshot.Snapshot(hosts=(host,))):
             yield Problem(OVER_CAPACITY, state.uuid, text)
     # A decision whose owner died may be open besides its successor.
-    for text in invariants.breaches(cloud_snapshot.Snapshot(decisions=tuple(
-            cloud_snapshot.Decision(
+    for text in invariants.breaches(invariant_snapshot.Snapshot(
+            decisions=tuple(invariant_snapshot.Decision(
                 each.uuid, each.status, has_owner=False,
-                victims=tuple(cloud_snapshot.Victim(
+                victims=tuple(invariant_snapshot.Victim(
                     victim.server_uuid, victim.status)
                     for victim in each.victims)) for each in open_ones))):
         yield Problem(BROKEN, text, text)

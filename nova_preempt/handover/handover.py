@@ -25,7 +25,7 @@ from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import preemption_rollback
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 from nova_preempt.handover import victim_evictor
 from nova_preempt.handover.preemptor_outcomes import PreemptorOutcomes
 
@@ -104,7 +104,7 @@ class Handover:
             process.owner, options, self.claims.active)
         self.terminator = victim_evictor.VictimEvictor(
             clients, awaited_servers.AwaitedServers(),
-            request_poller.RequestPoller(
+            requester_reader.RequesterReader(
                 find_unwanted, headroom=headroom, clock=clock,
                 are_hosts_emptied=lambda: conf.reservation.enabled,
                 reservations=reservations.Reservations(process.db, clock)),

@@ -20,8 +20,8 @@ from nova_preempt.db import decisions
 from nova_preempt.handover import victim_allocations
 
 # The status of a stopped victim that has left its host.
-_NOT_THERE = {stopped_victim_controller.Intent.GONE: decisions.GONE,
-              stopped_victim_controller.Intent.SHELVED: decisions.SHELVED}
+_NOT_THERE = {stopped_victim_controller.NextAction.GONE: decisions.GONE,
+              stopped_victim_controller.NextAction.SHELVED: decisions.SHELVED}
 
 # Attempts of a step that conflicts with other changes.
 _TRIES = 3

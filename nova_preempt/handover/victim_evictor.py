@@ -37,7 +37,7 @@ from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import process_lease
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class VictimEvictor:
 
     :param clients: a nova_preempt.cloud.clients.Clients
     :param watch: a nova_preempt.cloud.awaited_servers.AwaitedServers
-    :param requests: a nova_preempt.handover.request_poller.RequestPoller
+    :param requests: a nova_preempt.handover.requester_reader.RequesterReader
     :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.process_lease.Lease of this process
     :param options: [preemption] of the configuration
@@ -63,7 +63,7 @@ class VictimEvictor:
     def __init__(
             self, clients: clients.Clients,
             watch: awaited_servers.AwaitedServers,
-            requests: request_poller.RequestPoller,
+            requests: requester_reader.RequesterReader,
             decisions: db_decisions.Decisions, owner: process_lease.Lease,
             options: cfg.ConfigOpts.GroupAttr,
             events: preemption_notifications.Notifications,

@@ -22,7 +22,7 @@ from nova_preempt.db import preemptible_hints
 from nova_preempt.db import quota_claims
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import handover
-from nova_preempt.scheduler import allocation_project
+from nova_preempt.scheduler import allocation_project_corrector
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import release_waiter
@@ -51,8 +51,8 @@ class RetryLoop:
     :param preemption: a scheduler_context.SchedulerContext
     :param observers: called with a dict after each request, see
         make_report()
-    :ivar corrector: an allocation_project.ProjectCorrector, once it has
-        started
+    :ivar corrector: an allocation_project_corrector.ProjectCorrector, once it
+        has started
     """
 
     def __init__(self, preemption, observers=()):
@@ -72,7 +72,7 @@ class RetryLoop:
                                   preemption.process.db),
                 preemption.known.servers.last_seen),
             quota_claims.QuotaClaims(preemption.process.db), self._over_quota)
-        self.corrector = allocation_project.ProjectCorrector(
+        self.corrector = allocation_project_corrector.ProjectCorrector(
             CONF.preemption_quota.allocation_project_id,
             preemption.clients.placement, preemption.known.servers)
 

@@ -201,7 +201,7 @@ class StoppedVictims:
         if step.wake_at_us is not None:
             world.later(victim, step.wake_at_us - world.events.now_us,
                         Phase.POLL, self._look)
-        if stopped_victim_controller.Intent.DELETE in step.intents:
+        if stopped_victim_controller.NextAction.DELETE in step.intents:
             self.forget(victim)
             world.report.note('deleted', victim)
             world.report.lost(victim, victim.ran_us)

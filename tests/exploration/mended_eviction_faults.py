@@ -22,7 +22,7 @@ from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import handover
 from nova_preempt.handover import preemption_rollback
 from nova_preempt.handover import process_lease
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 from nova_preempt.handover import rollback_allocations
 from nova_preempt.handover import victim_allocations
 from nova_preempt.handover import victim_evictor
@@ -207,7 +207,7 @@ def locks_during_notice_are_ignored():
 @fault(1, 'ends_are_needed')
 def gone_servers_are_wanted():
     """Victims end for a server that was deleted meanwhile."""
-    return returns(request_poller.RequestPoller, 'is_gone', False)
+    return returns(requester_reader.RequesterReader, 'is_gone', False)
 
 
 @fault()

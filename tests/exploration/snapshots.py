@@ -6,8 +6,8 @@ import json
 
 from nova_preempt import db
 from nova_preempt import pause_reader
-from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
+from nova_preempt.core import invariant_snapshot
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_model
@@ -40,21 +40,21 @@ def _budgets(decisions):
     most = processes.CONF.preemption.project_budget
     ending = collections.Counter(
         victim.project_id for each in decisions
-        if each.status in cloud_snapshot.OPEN
+        if each.status in invariant_snapshot.OPEN
         and each.operation != 'maximum_runtime'
         for victim in each.victims
         if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
     if most:
         for project, number in ending.items():
-            yield cloud_snapshot.LimitUsage(f'budget of {project}', number,
-                                            most)
+            yield invariant_snapshot.LimitUsage(f'budget of {project}', number,
+                                                most)
 
 
 class Watcher:
     """Records acts, and takes snapshots.
 
     :param world: a world.World
-    :ivar acts: cloud_snapshot.EndingCall, since the last snapshot
+    :ivar acts: invariant_snapshot.EndingCall, since the last snapshot
     """
 
     def __init__(self, world):
@@ -81,7 +81,7 @@ class Watcher:
             found = None
         else:
             found = next((each for each in decisions
-                          if each.status in cloud_snapshot.OPEN), None)
+                          if each.status in invariant_snapshot.OPEN), None)
             if found is None and any(
                     victim.server_uuid == uuid and victim.status == 'stopped'
                     for each in decisions for victim in each.victims):
@@ -103,7 +103,7 @@ class Watcher:
         is_locked = server.locked and not ours and not self._is_recent(
             server.updated_at, eviction_controller.FRESH_S)
         locked_by = server.locked_by if is_locked else ''
-        self.acts.append(cloud_snapshot.EndingCall(
+        self.acts.append(invariant_snapshot.EndingCall(
             uuid, method, round(world.loop.now_s * 1e6),
             None if found is None else self._decision(found, True),
             is_first=key not in self._first,
@@ -219,11 +219,11 @@ class Watcher:
 
     @staticmethod
     def _decision(each, has_owner):
-        return cloud_snapshot.Decision(
+        return invariant_snapshot.Decision(
             each.uuid, each.status, each.host, each.server_uuid,
             each.operation, has_owner,
             tuple(allocation_claim.all_stand_ins(each)),
-            tuple(cloud_snapshot.Victim(victim.server_uuid, victim.status)
+            tuple(invariant_snapshot.Victim(victim.server_uuid, victim.status)
                   for victim in each.victims))
 
     def _read(self, read):
@@ -252,14 +252,14 @@ class Watcher:
     def open_decisions(self):
         """Return the db.Decisions that are not finished."""
         return [each for each in self._records()[0]
-                if each.status in cloud_snapshot.OPEN]
+                if each.status in invariant_snapshot.OPEN]
 
     def victims(self):
         """Return the uuids of all victims of open decisions, and stopped ones.
         """
         return {victim.server_uuid for each in self._records()[0]
                 for victim in each.victims
-                if each.status in cloud_snapshot.OPEN
+                if each.status in invariant_snapshot.OPEN
                 or victim.status == victim_status.STOPPED}
 
     def rob(self, consumer):
@@ -274,7 +274,7 @@ class Watcher:
         world = self._world
         acts, self.acts = tuple(self.acts), []
         found, leases, powers = self._records()
-        return cloud_snapshot.Snapshot(
+        return invariant_snapshot.Snapshot(
             servers={uuid: self._server(server)
                      for uuid, server in world.nova.servers.items()},
             hosts=tuple(self._host(provider, powers) for provider
@@ -292,7 +292,7 @@ class Watcher:
     def _host(self, provider, powers):
         name = provider.name
         host = self._world.nova.hosts[name]
-        return cloud_snapshot.Host(
+        return invariant_snapshot.Host(
             name, {key: item['total'] for key, item
                    in provider.inventories.items()},
             {uuid: dict(amounts) for uuid, amounts
@@ -318,7 +318,7 @@ class Watcher:
 
     def _waiting(self, each):
         of_it = f'backlog:{each.uuid}:'
-        return cloud_snapshot.BacklogRequest(
+        return invariant_snapshot.BacklogRequest(
             each.uuid, each.count, frozenset(
                 server.uuid for server in self._world.nova.servers.values()
                 if not server.deleted and any(
@@ -331,7 +331,7 @@ class Watcher:
             uuid for uuid, server in self._world.nova.servers.items()
             if server.spec and each.uuid in (
                 server.spec.scheduler_hints or {}).get('reservation', ()))
-        return cloud_snapshot.Reservation(
+        return invariant_snapshot.Reservation(
             each.uuid, each.project_id, frozenset(
                 item.host for item in each.hosts
                 if item.start_at <= now < item.end_at
@@ -345,7 +345,7 @@ class Watcher:
             uses = {name: amount for name, amount in uses.items()
                     if name == 'DISK_GB'}
         notice = server.metadata.get('preemption')
-        return cloud_snapshot.Server(
+        return invariant_snapshot.Server(
             server.uuid, server.project_id, server.host or '', server.guest,
             uses, server.vm_state, server.task_state, server.is_preemptible,
             server.deleted, server.cell == 'cell0',

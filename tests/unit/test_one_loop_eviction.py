@@ -22,7 +22,7 @@ from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import process_lease
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 from nova_preempt.handover import victim_evictor
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation as run
@@ -171,7 +171,7 @@ class Terminator:
         self.decisions.create_decision(decision)
         placement = mock.Mock(spec=placement_api.Placement)
         placement.get_consumer.return_value = placement_api.Consumer('a', {})
-        requests = mock.Mock(spec=request_poller.RequestPoller,
+        requests = mock.Mock(spec=requester_reader.RequesterReader,
                              now=lambda: None)
         requests.is_gone.side_effect = lambda uuid: (
             scenario.deleted_at is not None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import dataclasses
 
 from nova_preempt.core.cover.label_search import search
-from nova_preempt.core.cover.linear_relaxation import Item
-from nova_preempt.core.cover.linear_relaxation import ReducedProblem
-from nova_preempt.core.cover.linear_relaxation import Row
-from nova_preempt.core.cover.linear_relaxation import reduce
+from nova_preempt.core.cover.problem_reduction import Item
+from nova_preempt.core.cover.problem_reduction import ReducedProblem
+from nova_preempt.core.cover.problem_reduction import Row
+from nova_preempt.core.cover.problem_reduction import reduce
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ combinations are searched in about a microsecond.
 
 from typing import TypeAlias
 
-from nova_preempt.core.cover.linear_relaxation import LabelLayout
-from nova_preempt.core.cover.linear_relaxation import ReducedProblem
+from nova_preempt.core.cover.problem_reduction import LabelLayout
+from nova_preempt.core.cover.problem_reduction import ReducedProblem
 
 #: (shift, mask, bitmaps) of one class, see ``_column``
 _Column: TypeAlias = tuple[int, int, list[int]]

@@ -20,8 +20,8 @@ program over the residual need.
 
 from nova_preempt.core.cover.completion_table import COMPLETION
 from nova_preempt.core.cover.completion_table import CompletionTable
-from nova_preempt.core.cover.linear_relaxation import LabelLayout
-from nova_preempt.core.cover.linear_relaxation import ReducedProblem
+from nova_preempt.core.cover.problem_reduction import LabelLayout
+from nova_preempt.core.cover.problem_reduction import ReducedProblem
 
 #: (entries of the table, work) of the stages before the last. Most of what
 #: gets here ends in the first.

@@ -11,7 +11,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 
 
-class Intent(enum.Enum):
+class NextAction(enum.Enum):
     """The next action for a victim that was stopped."""
 
     DELETE = "delete"
@@ -46,20 +46,20 @@ def is_kept(stopped_us: int, retention_s: int, now_us: int) -> bool:
     return now_us - stopped_us < retention_s * SECOND
 
 
-def step(observed: Observed, memory: None, now_us: int) -> Step[Intent, None]:
+def step(
+    observed: Observed, memory: None, now_us: int) -> Step[NextAction, None]:
     """Return the action for a victim, and when its retention ends.
 
     A running victim is never deleted, since an administrator may have unlocked
     and started it; nor is one that was unlocked, or locked for another reason.
     """
-    intent = _intent(observed, now_us)
+    action = _next_action(observed, now_us)
     ends_us = observed.stopped_us + observed.retention_s * SECOND
-    return Step(
-        () if intent is None else (intent,), memory,
-        ends_us if intent is None and now_us < ends_us else None)
+    return Step(() if action is None else (action,), memory,
+                ends_us if action is None and now_us < ends_us else None)
 
 
-def _intent(observed: Observed, now_us: int) -> Intent | None:
+def _next_action(observed: Observed, now_us: int) -> NextAction | None:
     seen = observed.seen
     left = having_left(seen)
     if left is not None or seen is None:
@@ -67,17 +67,17 @@ def _intent(observed: Observed, now_us: int) -> Intent | None:
     if seen.task_state is not None:
         return None
     if seen.vm_state in eligibility.RUNNING:
-        return Intent.GIVE_BACK
+        return NextAction.GIVE_BACK
     if observed.paused or is_kept(
             observed.stopped_us, observed.retention_s, now_us):
         return None
-    return Intent.DELETE if observed.ours else Intent.NOT_OURS
+    return NextAction.DELETE if observed.ours else NextAction.NOT_OURS
 
 
-def having_left(seen: ObservedServer | None) -> Intent | None:
+def having_left(seen: ObservedServer | None) -> NextAction | None:
     """Return GONE or SHELVED if it holds nothing on its host, or None."""
     if seen is None:
-        return Intent.GONE
+        return NextAction.GONE
     if seen.task_state is None and eviction_steps.is_offloaded(seen):
-        return Intent.SHELVED
+        return NextAction.SHELVED
     return None

@@ -15,8 +15,8 @@ from nova_preempt.core.cover import dual_bound
 from nova_preempt.core.cover.candidate_keys import make_keys
 from nova_preempt.core.cover.cheapest_cover import branch
 from nova_preempt.core.cover.label_search import search
-from nova_preempt.core.cover.linear_relaxation import ReducedProblem
-from nova_preempt.core.cover.linear_relaxation import reduce
+from nova_preempt.core.cover.problem_reduction import ReducedProblem
+from nova_preempt.core.cover.problem_reduction import reduce
 from nova_preempt.core.model import Candidate
 from tests.unit.core import support
 from tests.unit.core.support import LAW

@@ -4,10 +4,10 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import cloud_snapshot
+from nova_preempt.core import invariant_snapshot
 from nova_preempt.core import invariants
 
-S = cloud_snapshot
+S = invariant_snapshot
 NORMAL = S.Server('normal', host='h1', guest_on='h1', uses={'VCPU': 2})
 SPOT = S.Server('spot', host='h2', guest_on='h2', uses={'VCPU': 2},
                 is_preemptible=True)

@@ -25,7 +25,7 @@ from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import process_lease
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 from nova_preempt.handover import victim_evictor
 from nova_preempt.scheduler import request_deadline
 
@@ -151,7 +151,7 @@ class TestTerminator(unittest.TestCase):
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
         self.poller = mock.Mock(spec=awaited_servers.AwaitedServers)
-        self.requests = mock.Mock(spec=request_poller.RequestPoller)
+        self.requests = mock.Mock(spec=requester_reader.RequesterReader)
         self.requests.is_gone.return_value = False
         self.requests.now = lambda: START
         self.requests.are_hosts_emptied = lambda: True

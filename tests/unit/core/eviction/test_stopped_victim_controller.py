@@ -40,8 +40,9 @@ class TestStopped(unittest.TestCase):
         for vm_state in ('active', 'paused', 'suspended', 'rescued',
                          'resized'):
             for kept in (False, True):
-                self.assertEqual(stopped_victim_controller.Intent.GIVE_BACK,
-                                 self.found(vm_state, kept=kept))
+                self.assertEqual(
+                    stopped_victim_controller.NextAction.GIVE_BACK,
+                    self.found(vm_state, kept=kept))
 
     def test_a_victim_with_a_task_is_left(self):
         for vm_state in ('stopped', 'active', 'shelved_offloaded'):
@@ -49,21 +50,21 @@ class TestStopped(unittest.TestCase):
 
     def test_a_stopped_victim_is_deleted_in_the_end(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(stopped_victim_controller.Intent.DELETE,
+            self.assertEqual(stopped_victim_controller.NextAction.DELETE,
                              self.found(vm_state))
             self.assertIsNone(self.found(vm_state, kept=True))
 
     def test_a_victim_without_our_lock_is_not_deleted(self):
         for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
-            self.assertEqual(stopped_victim_controller.Intent.NOT_OURS,
+            self.assertEqual(stopped_victim_controller.NextAction.NOT_OURS,
                              self.found(vm_state, ours=False))
             self.assertIsNone(self.found(vm_state, kept=True, ours=False))
         self.assertIsNone(self.found('stopped', 'deleting', ours=False))
-        self.assertEqual(stopped_victim_controller.Intent.GIVE_BACK,
+        self.assertEqual(stopped_victim_controller.NextAction.GIVE_BACK,
                          self.found('active', ours=False))
 
     def test_a_victim_that_is_gone_or_offloaded(self):
-        self.assertEqual(stopped_victim_controller.Intent.GONE,
+        self.assertEqual(stopped_victim_controller.NextAction.GONE,
                          self.step(None, retention_s=1).intents[0])
-        self.assertEqual(stopped_victim_controller.Intent.SHELVED,
+        self.assertEqual(stopped_victim_controller.NextAction.SHELVED,
                          self.found('shelved_offloaded'))

@@ -5,7 +5,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.handover import request_poller
+from nova_preempt.handover import requester_reader
 
 
 class TestRequests(unittest.TestCase):
@@ -16,7 +16,7 @@ class TestRequests(unittest.TestCase):
         self.not_wanted = {'c'}
         self.find = mock.Mock(side_effect=lambda uuids: (
             self.not_wanted & set(uuids)))
-        self.requests = request_poller.RequestPoller(
+        self.requests = requester_reader.RequesterReader(
             self.find, None, None, lambda: self.now)
 
     def test_one_reading_serves_all_requests(self):

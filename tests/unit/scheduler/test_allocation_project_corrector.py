@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.scheduler import allocation_project
+from nova_preempt.scheduler import allocation_project_corrector
 
 
 class FakePlacement:
@@ -47,7 +47,7 @@ class TestCorrector(unittest.TestCase):
         self.corrector = self.make('other')
 
     def make(self, project_id):
-        return allocation_project.ProjectCorrector(
+        return allocation_project_corrector.ProjectCorrector(
             project_id, self.placement, self.view, lambda: self.now)
 
     def run_it(self):
@@ -67,7 +67,7 @@ class TestCorrector(unittest.TestCase):
 
     def test_again_after_long(self):
         self.run_it()
-        self.now += allocation_project.RECHECK_S
+        self.now += allocation_project_corrector.RECHECK_S
         self.assertEqual(['a', 'b'], self.run_it())
 
     def test_not_wanted(self):
@@ -82,14 +82,15 @@ class TestCorrector(unittest.TestCase):
 
     def test_placement_is_down(self):
         self.placement.error = placement_api.PlacementError('down')
-        with self.assertLogs('nova_preempt.scheduler.allocation_project'):
+        with self.assertLogs(
+                'nova_preempt.scheduler.allocation_project_corrector'):
             self.run_it()
         self.placement.error = None
         self.run_it()
         self.assertEqual('other', self.placement.projects['a'])
 
     def test_a_batch(self):
-        with mock.patch.object(allocation_project, 'BATCH', 1):
+        with mock.patch.object(allocation_project_corrector, 'BATCH', 1):
             self.assertEqual(1, len(self.run_it()))
             self.assertEqual(1, len(self.run_it()))
             self.assertEqual([], self.run_it())

@@ -24,7 +24,7 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations
 
 
-class RequestPoller:
+class RequesterReader:
     """Reads which requested servers are not wanted any more.
 
     Implements nova_preempt.core.requester_liveness.RequesterView.
