@@ -45,7 +45,7 @@ from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_store
 from nova_preempt.db import row_schemas
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 
 SEED = 2013
 NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
@@ -120,7 +120,7 @@ class Bench:
                  ) -> None:
         self.flavors = flavors
         self.database = db.Database(conf)
-        schema.sync(self.database)
+        schema_upgrade.sync(self.database)
         self.cloud = Cloud(hosts)
         self.nova = Nova()
         options = conf.backlog

@@ -29,7 +29,7 @@ from nova_preempt import db
 from nova_preempt.classes import uptime_recorder
 import nova_preempt.conf
 from nova_preempt.core.classes import class_table
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.db import server_uptimes
 
 CELL = '1a1f0b0e-0000-4000-8000-000000000001'
@@ -150,7 +150,7 @@ def main() -> int:
 
 def run(conf: cfg.ConfigOpts, cell: Cell, number: int) -> int:
     database = db.Database(conf)
-    schema.sync(database)
+    schema_upgrade.sync(database)
     first, second = (uptime_recorder.UptimeRecorder(
         database, lambda: {CELL: cell.mapping}, TABLE) for _ in range(2))
     print(f'{number} servers of a class; seconds of the processor (of the '

@@ -21,7 +21,7 @@ import time
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.promised_availability import ClassPromiseRules
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -90,8 +90,9 @@ class Load:
                           Event(begun_us, Kind.RUNNING)]), size)
 
     def promises(self):
-        """Return the current Promises."""
-        return Promises(self.classes, self.claimants, microseconds(self.now))
+        """Return the current ClassPromiseRules."""
+        return ClassPromiseRules(
+            self.classes, self.claimants, microseconds(self.now))
 
     def uuid(self, kind):
         self.serial += 1
@@ -119,7 +120,7 @@ class Load:
         uuid = self.uuid('normal')
         if policy.classes is not None:
             # A service that has read them anew knows them by another list.
-            policy = dataclasses.replace(policy, classes=Promises(
+            policy = dataclasses.replace(policy, classes=ClassPromiseRules(
                 self.classes, dict(self.claimants), microseconds(self.now)))
         rank = self.rank(size) if claims else preemption_policy.NORMAL
         start = time.process_time()

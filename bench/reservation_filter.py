@@ -29,7 +29,7 @@ import nova_preempt.conf
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import reservation_weigher
@@ -128,7 +128,7 @@ def main():
 
 def measure(args):
     database = db.Database(CONF)
-    schema.sync(database)
+    schema_upgrade.sync(database)
     make_reservations(database, args.hosts, args.reservations)
     hosts = [make_host(number) for number in range(args.hosts)]
     known = lease_cache.current(CONF)

@@ -37,7 +37,7 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_scheduler
 
@@ -178,7 +178,7 @@ def run(options: argparse.Namespace, url: str) -> bool:
     for limit in reservation_scheduler.LIMITS:
         conf.set_override(limit, -1, 'reservation')
     database = db.Database(conf)
-    schema.sync(database)
+    schema_upgrade.sync(database)
     rng = random.Random(options.seed)
     inventory = Inventory(rng, options.hosts)
     fill(database, rng, list(inventory.hosts), options.reservations)

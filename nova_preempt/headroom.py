@@ -11,7 +11,7 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.core import headroom_account
 
 LOG = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Headroom:
 
     def groups(self):
         """Return the Groups of now."""
-        aggregates = host_services.list_aggregates(METADATA)
+        aggregates = host_records.list_aggregates(METADATA)
         if not self._default and not aggregates:
             return []
         nodes = self._providers.get_all(self._placement.list_providers([]))

@@ -10,7 +10,7 @@ import uuid
 
 import sqlalchemy as sa
 
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 
 MARIADB = 'mysql+pymysql://root@127.0.0.1:3306'
 
@@ -34,14 +34,14 @@ def make_mariadb(case):
 
 
 def make(database):
-    """Create the tables like schema.sync()."""
+    """Create the tables like schema_upgrade.sync()."""
     if not database.is_sqlite:
-        schema.sync(database)
+        schema_upgrade.sync(database)
         return
     with database.engine.connect() as connection:
         tables = connection.connection.driver_connection
         if not _has_tables(_template()):
-            schema.sync(database)
+            schema_upgrade.sync(database)
             tables.backup(_template())
         else:
             _template().backup(tables)

@@ -17,7 +17,7 @@ from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_of_server
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.promised_availability import ClassPromiseRules
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -162,9 +162,9 @@ class ServerPromises:
         return len(self._late(known)) < len(known.until)
 
     def promises(self):
-        """Return the core's Promises of now."""
-        return Promises(self._table.classes, self.current(),
-                        microseconds(self._clock()))
+        """Return the core's ClassPromiseRules of now."""
+        return ClassPromiseRules(self._table.classes, self.current(),
+                                 microseconds(self._clock()))
 
     def class_of(self, uuid, by_flavor):
         """Return the class of a preemptible server, '' without one.

@@ -37,7 +37,7 @@ from nova_preempt.conf import option_checks
 from nova_preempt.db import connection
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import pauses
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.power import compute_hosts
 
 # Exceptions of a service that is unavailable, or not installed yet.
@@ -54,14 +54,14 @@ CONF = nova.conf.CONF
 
 
 def _sync(args):
-    tables = db.Database(CONF)
-    schema.sync(tables)
-    print(f'The database is at revision {schema.get_revision(tables)}.')
+    found = db.Database(CONF)
+    schema_upgrade.sync(found)
+    print(f'The database is at revision {schema_upgrade.get_revision(found)}.')
     return 0
 
 
 def _version(args):
-    print(schema.get_revision(db.Database(CONF)) or 'no tables')
+    print(schema_upgrade.get_revision(db.Database(CONF)) or 'no tables')
     return 0
 
 
@@ -193,13 +193,14 @@ def main(argv=None):
         nova_conf.read(CONF, command_line, init_rpc=False)
         option_checks.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
         if args.needs_tables:
-            schema.check(db.Database(CONF))
+            schema_upgrade.check(db.Database(CONF))
         if args.needs_nova:
             # Nova's cells cannot be read without the options of its bus.
             nova_rpc.init(CONF)
             objects.register_all()
         return args.run(args)
-    except (exceptions.InvalidConfiguration, schema.WrongTables) as exc:
+    except (exceptions.InvalidConfiguration,
+            schema_upgrade.WrongTables) as exc:
         print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
         print('nova-preempt-manage: the command failed: '

@@ -11,7 +11,7 @@ from nova_preempt import exceptions
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cmd import arguments
 from nova_preempt.db import backlog_secrets
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 
 CONF = nova.conf.CONF
 
@@ -89,7 +89,7 @@ def check(conf, away):
     try:
         keys.keys()
         database = db.Database(conf)
-        schema.check(database)
+        schema_upgrade.check(database)
         found = count_keys(database, keys)
     except secret_encryption.NoKey as exc:
         return upgradecheck.Result(
@@ -97,7 +97,7 @@ def check(conf, away):
             'password are refused.')
     except secret_encryption.BadKeys:
         return upgradecheck.Result(code.SUCCESS, 'See "Options".')
-    except (schema.WrongTables, *away):
+    except (schema_upgrade.WrongTables, *away):
         return upgradecheck.Result(
             code.SUCCESS, 'The keys in use cannot be read. See '
             '"Database".')

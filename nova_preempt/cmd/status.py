@@ -36,7 +36,7 @@ from nova_preempt.conf import option_checks
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts as reservable
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.exceptions import first_line
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import efficiency_cache
@@ -93,11 +93,11 @@ class UpgradeChecks(upgradecheck.UpgradeCommands):
     def _check_database(self):
         try:
             database = db.Database(self._conf)
-            revision = schema.get_revision(database)
+            revision = schema_upgrade.get_revision(database)
             if revision is None and database.is_sqlite:
                 return _success('The scheduler creates the tables.')
-            schema.check(database)
-        except schema.WrongTables as exc:
+            schema_upgrade.check(database)
+        except schema_upgrade.WrongTables as exc:
             return _failure(str(exc))
         except _DB_AWAY as exc:
             return _failure('[preemption_database]connection cannot be '
@@ -225,11 +225,11 @@ class UpgradeChecks(upgradecheck.UpgradeCommands):
             return None
         try:
             database = db.Database(self._conf)
-            schema.check(database)
+            schema_upgrade.check(database)
             found = reservations.Reservations(database).list(
                 statuses=reservation_model.OPEN)
             settings = reservable.get_hosts(database)
-        except (schema.WrongTables, *_DB_AWAY) as exc:
+        except (schema_upgrade.WrongTables, *_DB_AWAY) as exc:
             # The check of the database reports it.
             return _success('The reservations cannot be read: '
                             f'{first_line(exc)}')

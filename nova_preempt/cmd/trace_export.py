@@ -13,7 +13,7 @@ from nova.scheduler.client import report
 
 from nova_preempt import db
 from nova_preempt.cloud import extra_specs
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import arguments
@@ -117,9 +117,8 @@ class TraceExporter:
                  - self._begin) // _MICROSECOND
         project = self._projects.setdefault(
             server.project_id, f'p{len(self._projects) + 1}')
-        return trace_model.Boot(
-            at_us, f's{self._count}', server.resources, '',
-            self._class(server), duration_us, project)
+        return trace_model.Boot(at_us, f's{self._count}', server.resources, '',
+                                self._class(server), duration_us, project)
 
     def _class(self, server):
         if not (server.uuid in self._hinted
@@ -141,7 +140,7 @@ class TraceExporter:
 def _write_cloud(path, cells, export):
     placement = placement_api.Placement(report.report_client_singleton)
     names = set().union(*(
-        host_services.list_nodes(cell) for cell in cells.values()))
+        host_records.list_nodes(cell) for cell in cells.values()))
     trees = collections.defaultdict(list)
     for item in placement.list_all_providers(()):
         trees[item.root_uuid].append(item)

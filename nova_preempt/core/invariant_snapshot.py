@@ -59,7 +59,7 @@ class Host:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Victim:
-    """A victim of a decision, as it is recorded; statuses: victim_status."""
+    """A victim of a decision, as it is recorded; statuses: eviction_status."""
 
     server: str
     status: str

@@ -5,12 +5,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.invariant_snapshot import Server
 from nova_preempt.core.invariant_snapshot import Snapshot
 
 #: Statuses of a victim for which there is still something to do.
-_UNFINISHED = *victim_status.UNTOUCHED, victim_status.ENDING
+_UNFINISHED = *eviction_status.UNTOUCHED, eviction_status.ENDING
 
 #: States of a server in which Nova changes its metadata.
 _WITH_METADATA = "active", "paused", "suspended", "stopped"
@@ -55,7 +55,7 @@ def victims_are_as_recorded(snapshot: Snapshot) -> Iterator[str]:
               for victim in each.victims}
     for uuid, (victim, each) in latest.items():
         server = snapshot.servers.get(uuid)
-        if victim.status == victim_status.GONE and (
+        if victim.status == eviction_status.GONE and (
                 server and not server.is_deleted):
             yield (f"victim {uuid} of {each.uuid} is recorded as gone, and "
                    "lives")
@@ -70,7 +70,7 @@ def _running_on(snapshot: Snapshot) -> list[Server]:
     """Return the servers that no decision ends, or has stopped."""
     ending = {victim.server for each in snapshot.decisions
               for victim in each.victims
-              if victim.status == victim_status.STOPPED or each.is_open}
+              if victim.status == eviction_status.STOPPED or each.is_open}
     return [server for server in snapshot.servers.values()
             if server.uuid not in ending and not server.is_deleted]
 

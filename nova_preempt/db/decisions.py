@@ -10,7 +10,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 import sqlalchemy as sa
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.db import database_clock
 from nova_preempt.db import models
 from nova_preempt.db import row_schemas
@@ -27,20 +27,20 @@ REFUSED = 'refused'            # a record only: preemption cannot help
 OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
 # Statuses of a victim.
-PENDING = victim_status.PENDING
-NOTICED = victim_status.NOTICED
-ENDING = victim_status.ENDING
-GONE = victim_status.GONE
-SHELVED = victim_status.SHELVED
-STOPPED = victim_status.STOPPED
-MIGRATED = victim_status.MIGRATED
-KEPT = victim_status.KEPT
-RESTORED = victim_status.RESTORED
-LEFT = victim_status.LEFT
-SURVIVED = victim_status.SURVIVED
-LEFT_PLACE = victim_status.LEFT_PLACE
-ENDED = victim_status.ENDED
-UNTOUCHED = victim_status.UNTOUCHED
+PENDING = eviction_status.PENDING
+NOTICED = eviction_status.NOTICED
+ENDING = eviction_status.ENDING
+GONE = eviction_status.GONE
+SHELVED = eviction_status.SHELVED
+STOPPED = eviction_status.STOPPED
+MIGRATED = eviction_status.MIGRATED
+KEPT = eviction_status.KEPT
+RESTORED = eviction_status.RESTORED
+LEFT = eviction_status.LEFT
+SURVIVED = eviction_status.SURVIVED
+LEFT_PLACE = eviction_status.LEFT_PLACE
+ENDED = eviction_status.ENDED
+UNTOUCHED = eviction_status.UNTOUCHED
 
 
 class AlreadyEnding(Exception):

@@ -5,7 +5,7 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
@@ -96,5 +96,5 @@ def _unresolved(row):
     return PendingOutcome(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
         row.record.get('flavor', ''),
-        sum(victim.status in victim_status.LOST_IN_VAIN
+        sum(victim.status in eviction_status.LOST_IN_VAIN
             for victim in row.victims))

@@ -12,8 +12,8 @@ import typing
 
 import sqlalchemy as sa
 
+from nova_preempt.core import eviction_status
 from nova_preempt.core import times
-from nova_preempt.core import victim_status
 from nova_preempt.core.classes import server_clocks
 
 # A str is a name of up to 255 characters, a dict or list is JSON.
@@ -49,7 +49,7 @@ class Victim:
     allocations: dict = dataclasses.field(default_factory=dict)
     consumer_project_id: str = ''
     consumer_user_id: str = ''
-    status: Word = victim_status.PENDING
+    status: Word = eviction_status.PENDING
     launched_at: datetime.datetime | None = None
     action: Word = 'delete'
     notice_s: int = 0

@@ -55,7 +55,7 @@ class Evictions:
         self._budgets = budgets
         self._left = left
         self._open = set()        # uuids of the decisions
-        self._stepper = StepwiseTaskRunner(threads, 'ends')
+        self._stepper = TimedStepPool(threads, 'ends')
 
     def begin(self, server, operation, reason, **options):
         """Give notice to a server; see begin_all()."""
@@ -161,7 +161,7 @@ class _Eviction:
         among.add(decision.uuid)
 
     def step(self):
-        """Do the next step; see StepwiseTaskRunner.add()."""
+        """Do the next step; see TimedStepPool.add()."""
         try:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
@@ -199,7 +199,7 @@ class _Eviction:
         self._handover.claims.active.discard(self._decision.uuid)
 
 
-class StepwiseTaskRunner:
+class TimedStepPool:
     """Runs many long tasks with few threads, since no step waits.
 
     Steps run in the order in which they are due.

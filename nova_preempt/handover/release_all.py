@@ -11,7 +11,7 @@ import functools
 
 from oslo_utils import timeutils
 
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.eviction import stopped_victim_controller
@@ -57,7 +57,7 @@ class ReleaseAll:
 
     def __init__(self, decisions: decisions.Decisions, nova: nova_api.NovaAPI,
                  placement: placement_api.Placement,
-                 hosts: Iterable[host_services.ComputeHost],
+                 hosts: Iterable[host_records.ComputeHost],
                  servers: Iterable[PreemptibleServer], project_id: str = '',
                  start: bool = False) -> None:
         self._decisions = decisions

@@ -25,7 +25,7 @@ from nova_preempt.core.energy import power_steps
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import energy_store
 from nova_preempt.db import preemptible_hints
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.handover import budget_reader
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import handover
@@ -72,10 +72,10 @@ class ProcessContext:
             if self.db.is_sqlite:
                 with lockutils.external_lock('nova-preempt-db',
                                              lock_path=conf.state_path):
-                    schema.sync(self.db)
+                    schema_upgrade.sync(self.db)
             else:
-                schema.check(self.db)
-        except schema.WrongTables as exc:
+                schema_upgrade.check(self.db)
+        except schema_upgrade.WrongTables as exc:
             raise exceptions.InvalidConfiguration(str(exc)) from None
 
     def start(self) -> None:

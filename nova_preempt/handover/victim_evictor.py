@@ -23,11 +23,11 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import awaited_servers
 from nova_preempt.cloud import clients
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
@@ -57,7 +57,7 @@ class VictimEvictor:
     :param monotonic, sleep: the clock to wait by
     :param halt: given an operation, raises if preemption for it is paused;
         called until the first victim is asked to end
-    :param host_is_up: see nova_preempt.cloud.host_services
+    :param host_is_up: see nova_preempt.cloud.host_records
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class VictimEvictor:
             monotonic: Callable[[], float] = time.monotonic,
             sleep: Callable[[float], None] = time.sleep,
             halt: Callable[[str], None] = lambda operation: None,
-            host_is_up: Callable[[str, str], bool] = host_services.host_is_up
+            host_is_up: Callable[[str, str], bool] = host_records.host_is_up
     ) -> None:
         self.clients = clients
         self.watch = watch
@@ -317,7 +317,7 @@ class EvictionRun:
             if not self._may_act(uuid):
                 return
             victim_allocations.leave_stopped(clients.placement, uuid)
-        if intent.status == victim_status.MIGRATED:
+        if intent.status == eviction_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)
             if victim.notice_s:

@@ -7,7 +7,7 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_reader
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.core.energy import power_steps
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class ComputeHosts:
     def _read_all(self, partly):
         """Return (hosts by name, whether all cells were read)."""
         aggregates = {}
-        for aggregate in host_services.list_aggregates():
+        for aggregate in host_records.list_aggregates():
             for host in aggregate.hosts:
                 aggregates.setdefault(host, set()).add(aggregate.name)
         self._readings.read()
@@ -86,7 +86,7 @@ class ComputeHosts:
         :param default: of aggregates without metadata
         """
         found = {}
-        for aggregate in host_services.list_aggregates():
+        for aggregate in host_records.list_aggregates():
             text = aggregate.metadata.get(MINIMUM, str(default))
             if not text.isdecimal():
                 LOG.error('Aggregate %(name)s, %(key)s: %(text)r is not a '
@@ -98,11 +98,11 @@ class ComputeHosts:
         return found
 
     def _read_cell(self, context, cell):
-        self._of_cell[cell.uuid] = host_services.read_hosts(context, cell.uuid)
+        self._of_cell[cell.uuid] = host_records.read_hosts(context, cell.uuid)
 
     def reread(self, host):
         """Return a ComputeHost with its current service."""
-        return host_services.reread(self._get_cells()[host.cell_uuid], host)
+        return host_records.reread(self._get_cells()[host.cell_uuid], host)
 
     def tokens(self):
         """Return {uuid of a root: a token that allocations below change}."""
@@ -120,4 +120,4 @@ class ComputeHosts:
         """Return the power_steps.Occupants of a ComputeHost, read now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
         return power_steps.Occupants(frozenset(consumers),
-            *host_services.users(self._get_cells()[host.cell_uuid], host))
+            *host_records.users(self._get_cells()[host.cell_uuid], host))

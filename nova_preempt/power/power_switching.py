@@ -189,7 +189,7 @@ class PowerSwitcher:
         A host whose last step is still running is skipped.
 
         :param states: db.energy_store.HostPowers
-        :param hosts: {name: host_services.ComputeHost}, read just now
+        :param hosts: {name: host_records.ComputeHost}, read just now
         :param tokens: see compute_hosts.ComputeHosts.tokens()
         """
         for item in states:
@@ -231,7 +231,7 @@ class _HostSteps:
 
     :param switcher: the PowerSwitcher in whose thread it runs
     :param item: its db.energy_store.HostPower
-    :param host: its host_services.ComputeHost, read a moment ago
+    :param host: its host_records.ComputeHost, read a moment ago
     :param token: see compute_hosts.ComputeHosts.tokens(), None if not known
     """
 

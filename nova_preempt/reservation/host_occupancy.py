@@ -10,7 +10,7 @@ import time
 
 from nova_preempt.cloud import cell_reader as readings
 from nova_preempt.cloud import change_cursor
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request_specs
 
@@ -59,7 +59,7 @@ class HostOccupancy:
             self._readings.read()
             unreadable = self._readings.unreadable()
             self.dark = frozenset().union(*(
-                host_services.list_hosts(cell)
+                host_records.list_hosts(cell)
                 for cell in list(self._cells().values())
                 if cell.uuid in unreadable))
             # NOTE: afterwards, so that it has each preemptible server read.

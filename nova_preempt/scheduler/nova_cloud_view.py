@@ -11,7 +11,7 @@ import functools
 import nova.conf
 from oslo_log import log as logging
 
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_specs
 from nova_preempt.core.scheduling import cloud_view
@@ -189,7 +189,7 @@ class NovaCloudView:
         Nova runs no filters for a forced host (az:host), so its service and
         the operator's aggregate metadata are checked here.
         """
-        return host_services.is_up(state.service) and (
+        return host_records.is_up(state.service) and (
             self._asked.rank.is_preemptible
             or 'PreemptibleFilter' not in (
                 CONF.filter_scheduler.enabled_filters)

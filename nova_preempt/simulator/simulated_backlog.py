@@ -10,8 +10,8 @@ import dataclasses
 import datetime
 import math
 
+from nova_preempt.core import eviction_status
 from nova_preempt.core import times
-from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
@@ -43,8 +43,8 @@ _VM_STATES = {
     State.WAKING: 'building', State.BOOTING: 'building',
     State.RUNNING: 'active', State.NOTICE: 'active', State.ENDING: 'active',
     State.SHELVED: 'shelved_offloaded', State.STOPPED: 'stopped'}
-_VICTIMS = {State.SHELVED: victim_status.SHELVED,
-            State.STOPPED: victim_status.STOPPED}
+_VICTIMS = {State.SHELVED: eviction_status.SHELVED,
+            State.STOPPED: eviction_status.STOPPED}
 _NO_HOST = 'No valid host was found.'
 
 

@@ -15,7 +15,7 @@ from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes import class_unshelve_controller
-from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.promised_availability import ClassPromiseRules
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -107,7 +107,7 @@ class SimulatedClasses:
     def policy(self,
                policy: preemption_policy.Policy) -> preemption_policy.Policy:
         """Return the policy with the current promises."""
-        return dataclasses.replace(policy, classes=Promises(
+        return dataclasses.replace(policy, classes=ClassPromiseRules(
             self._table.classes, self._known, self.now_us))
 
     def rank(self, server: Server) -> preemption_policy.PreemptionRight:

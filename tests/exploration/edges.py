@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 
 from nova_preempt import rpc
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database_clock
@@ -88,7 +88,7 @@ def patches(world):
         mock.patch.object(lease_cache, 'current', world.current_leases),
         # Most of its readings find nothing, and take time.
         mock.patch.object(lease_event_loop, 'POLL_S', 5.0),
-        mock.patch.object(host_services, 'is_up', _is_up),
+        mock.patch.object(host_records, 'is_up', _is_up),
         mock.patch.object(process_lease.LockFiles, 'hold', _holder(world)),
         *_transactions(world))
 

@@ -232,7 +232,7 @@ def starts_before_a_lock_are_missed():
 @fault()
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
-    return mock.patch.object(victim_evictor, 'victim_status',
+    return mock.patch.object(victim_evictor, 'eviction_status',
                              mock.Mock(MIGRATED='never'))
 
 

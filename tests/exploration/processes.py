@@ -20,7 +20,7 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_engine_tasks
 from nova_preempt.reservation import reservation_scheduler
@@ -65,7 +65,7 @@ def configured(directory, settings):
     _DATABASE[0].empty()
     cell_calls._OF_PROCESS._states.clear()
     with mock.patch.object(db, 'Database', lambda conf: _DATABASE[0]), (
-            mock.patch.object(schema, 'sync')):
+            mock.patch.object(schema_upgrade, 'sync')):
         try:
             yield
         finally:

@@ -7,9 +7,9 @@ import json
 from nova_preempt import db
 from nova_preempt import pause_reader
 from nova_preempt.core import eligibility
+from nova_preempt.core import eviction_status
 from nova_preempt.core import invariant_snapshot
 from nova_preempt.core import times
-from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.eviction import eviction_controller
@@ -43,7 +43,8 @@ def _budgets(decisions):
         if each.status in invariant_snapshot.OPEN
         and each.operation != 'maximum_runtime'
         for victim in each.victims
-        if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
+        if victim.status in (*eviction_status.UNTOUCHED,
+                             eviction_status.ENDING))
     if most:
         for project, number in ending.items():
             yield invariant_snapshot.LimitUsage(f'budget of {project}', number,
@@ -260,7 +261,7 @@ class Watcher:
         return {victim.server_uuid for each in self._records()[0]
                 for victim in each.victims
                 if each.status in invariant_snapshot.OPEN
-                or victim.status == victim_status.STOPPED}
+                or victim.status == eviction_status.STOPPED}
 
     def rob(self, consumer):
         """Record that an operator has freed a stand-in's allocations."""

@@ -12,7 +12,7 @@ from nova_preempt import db as database
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.reservation import lease_cache
 from tests.functional import base
@@ -281,7 +281,7 @@ class TestStockScheduler(ReservationTestCase):
         """Leave Nova's in its place."""
         # Nobody makes the tables: nova-preempt-manage would.
         self.db = database.Database(CONF)
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.decisions = database.Decisions(self.db)
 
     def test_filters(self):

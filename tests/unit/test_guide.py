@@ -29,7 +29,7 @@ from nova_preempt import extra_spec_validators
 from nova_preempt.cmd import demo
 from nova_preempt.cmd import reproduce
 from nova_preempt.cmd import simulate
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from tests import processes
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -330,7 +330,7 @@ class TestSetUp(unittest.TestCase):
             else:
                 output = self.run_apart(run_program, name, argv)
                 self.assertIn('paused since' if 'pause' in argv else
-                              schema.latest_revision(), output)
+                              schema_upgrade.latest_revision(), output)
             done.append(argv[2])
         self.assertEqual(
             ['db', 'upgrade', 'pause', 'hand-back', 'hand-back'], done)

@@ -78,7 +78,7 @@ ABOVE_ATTRIBUTES = {
 #: their attributes is a column, or an option.
 RECORDS = frozenset({
     'nova_preempt.api.operation.Operation',
-    'nova_preempt.cloud.host_services.ComputeHost',
+    'nova_preempt.cloud.host_records.ComputeHost',
     'nova_preempt.core.backlog.backlog_model.Alternative',
     'nova_preempt.core.backlog.backlog_model.Request',
     'nova_preempt.core.backlog.host_capacity.HostCapacity',

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.observed_server import ObservedServer
@@ -30,11 +30,11 @@ _DELETED = ("deleted", "soft-delete")
 _KEPT = ("shelved", "shelved_offloaded", "stopped")
 #: Statuses of victims that are kept.
 _KEPT_VICTIM = (
-    victim_status.SHELVED, victim_status.STOPPED, victim_status.LEFT)
+    eviction_status.SHELVED, eviction_status.STOPPED, eviction_status.LEFT)
 #: Statuses of victims that are deleted, or are about to be.
 _LOST_VICTIM = (
-    victim_status.PENDING, victim_status.NOTICED, victim_status.ENDING,
-    victim_status.GONE)
+    eviction_status.PENDING, eviction_status.NOTICED, eviction_status.ENDING,
+    eviction_status.GONE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def server_state(
             return before
         # Its owner cannot delete a stopped victim, which is locked.
         is_lost = victim in _LOST_VICTIM or (
-            before == backlog_model.AWAY and victim == victim_status.STOPPED)
+            before == backlog_model.AWAY and victim == eviction_status.STOPPED)
         return backlog_model.ENDED if is_lost else backlog_model.GONE
     if seen.vm_state == "building" and before in _ON_ITS_WAY:
         return backlog_model.BUILDING

@@ -24,7 +24,7 @@ _MOST_OTHER = 2**53
 _OTHER = (1 << _OTHER_BITS) - 1
 
 
-class Promises:
+class ClassPromiseRules:
     """The promises to all servers of classes at one time.
 
     :param classes: the table

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from nova_preempt.core import capacity
 from nova_preempt.core import eviction_actions
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.model import Resources
@@ -98,19 +98,18 @@ def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
     ``asked``: the first call to Nova.
     """
     if seen is None:
-        return victim_status.GONE
+        return eviction_status.GONE
     if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
-        return victim_status.SHELVED
+        return eviction_status.SHELVED
     if is_leaving(seen):
         # Its next state is not known yet, nor when Nova frees its allocations.
-        return victim_status.ENDING
+        return eviction_status.ENDING
     if seen.host != host:
-        return victim_status.MIGRATED
+        return eviction_status.MIGRATED
     # A server that is being deleted may look unchanged: Nova confirms a resize
     # first, and resets its task.
-    return (
-        victim_status.ENDING if asked == "force_delete" else victim_status.KEPT
-    )
+    return (eviction_status.ENDING if asked == "force_delete"
+            else eviction_status.KEPT)
 
 
 def may_stay(seen: ObservedServer | None, status: str) -> bool:
@@ -119,7 +118,7 @@ def may_stay(seen: ObservedServer | None, status: str) -> bool:
     Its closing_status() is ENDING, but Nova shows no task.
     """
     return (
-        status == victim_status.ENDING and seen is not None
+        status == eviction_status.ENDING and seen is not None
         and not is_leaving(seen))
 
 
@@ -133,12 +132,12 @@ def last_status(seen: ObservedServer | None, asked: str) -> str | None:
     """
     # Nova removes the record a moment later.
     if seen is None or seen.vm_state == "deleted":
-        return victim_status.GONE
+        return eviction_status.GONE
     if seen.task_state is not None:
         return None
     if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
-        return victim_status.SHELVED
-    return victim_status.KEPT
+        return eviction_status.SHELVED
+    return eviction_status.KEPT
 
 
 def have_left(statuses: Iterable[str]) -> bool:
@@ -146,7 +145,7 @@ def have_left(statuses: Iterable[str]) -> bool:
 
     Not those that a roll-back has kept: their capacity was never given away.
     """
-    return not any(status in victim_status.STAYING for status in statuses)
+    return not any(status in eviction_status.STAYING for status in statuses)
 
 
 def _was_shelved(seen: ObservedServer, asked: str) -> bool:

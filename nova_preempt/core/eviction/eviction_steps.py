@@ -14,13 +14,13 @@ import enum
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions as core_actions
+from nova_preempt.core.eviction_status import GONE
+from nova_preempt.core.eviction_status import MIGRATED
+from nova_preempt.core.eviction_status import SHELVED
+from nova_preempt.core.eviction_status import STOPPED
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.observed_server import ObservedServer
-from nova_preempt.core.victim_status import GONE
-from nova_preempt.core.victim_status import MIGRATED
-from nova_preempt.core.victim_status import SHELVED
-from nova_preempt.core.victim_status import STOPPED
 
 #: Operations whose victims end on whichever host they are: leaving the host is
 #: not enough.

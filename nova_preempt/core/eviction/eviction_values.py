@@ -167,7 +167,7 @@ class LockVictim:
 class CloseVictim:
     """Record how a victim has ended, and close it in the memory.
 
-    ``status``: see victim_status. ``first``: StepKind.FREE if Nova did not
+    ``status``: see eviction_status. ``first``: StepKind.FREE if Nova did not
     free its allocations, StepKind.LEAVE_STOPPED if a stopped server keeps
     some.
     """

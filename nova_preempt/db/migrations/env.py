@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alembic's environment: works on the connection that schema.sync() gives."""
+"""Alembic's environment, on the connection of schema_upgrade.sync()."""
 
 from alembic import context
 

@@ -27,7 +27,7 @@ from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from tests import tables
 
 
@@ -188,7 +188,7 @@ class TestChecks(testtools.TestCase):
         database = db.Database(self.conf)
         with mock.patch.object(db.Database, 'is_sqlite', False):
             self.assert_found('Database', 'FAILURE', 'has no tables')
-        schema.sync(database)
+        schema_upgrade.sync(database)
         self.assert_nothing_found()
         with database.engine.begin() as connection:
             connection.execute(sa.text(
@@ -196,7 +196,7 @@ class TestChecks(testtools.TestCase):
         self.assert_found('Database', 'FAILURE', 'at revision 0017, which')
 
     def test_database_away(self):
-        with mock.patch.object(schema, 'get_revision',
+        with mock.patch.object(schema_upgrade, 'get_revision',
                                side_effect=db_exc.DBConnectionError('no')):
             self.assert_found('Database', 'FAILURE', 'opened')
 

@@ -149,7 +149,7 @@ class TestCloud(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as directory, (
                 mock.patch.object(placement_api, 'Placement', Growing)), (
-                    mock.patch.object(trace_export.host_services, 'list_nodes',
+                    mock.patch.object(trace_export.host_records, 'list_nodes',
                                       return_value={'old', 'new'})):
             path = os.path.join(directory, 'cloud.yaml')
             trace_export._write_cloud(path, {'c': None},

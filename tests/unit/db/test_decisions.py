@@ -24,7 +24,7 @@ from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import pauses
 from nova_preempt.db import preemptible_hints
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from tests import tables
 
 
@@ -55,7 +55,7 @@ class TestSQLite(unittest.TestCase):
         url = self.url or f'sqlite:///{directory.name}/test.sqlite'
         self.db = make_database(url)
         self.decisions = db.Decisions(self.db)
-        self.assertIsNone(schema.get_revision(self.db))
+        self.assertIsNone(schema_upgrade.get_revision(self.db))
         tables.make(self.db)
         self.addCleanup(self.drop)
 
@@ -102,12 +102,12 @@ class TestSQLite(unittest.TestCase):
                 {index['name'] for index in
                  inspector.get_indexes(table.name)} & {
                      index.name for index in table.indexes})
-        self.assertEqual(schema.latest_revision(),
-                         schema.get_revision(self.db))
+        self.assertEqual(schema_upgrade.latest_revision(),
+                         schema_upgrade.get_revision(self.db))
 
     def test_sync_again_changes_nothing(self):
         self.decisions.create_decision(decision())
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.assertEqual(decision(), self.decisions.get_decision('d1'))
 
     def test_decision_comes_back_as_it_went(self):

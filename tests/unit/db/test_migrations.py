@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from nova_preempt.db import backlog_models  # noqa: F401 (its tables)
 from nova_preempt.db import models
-from nova_preempt.db import schema
+from nova_preempt.db import schema_upgrade
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -60,7 +60,7 @@ class TestSQLite(unittest.TestCase):
 
         sa.event.listen(self.db.engine, 'after_cursor_execute', after)
         try:
-            schema.sync(self.db)
+            schema_upgrade.sync(self.db)
         except (Killed, db_exc.DBError):
             if left[0] > 0:
                 raise
@@ -79,12 +79,12 @@ class TestSQLite(unittest.TestCase):
                                 ('counters', 1), ('calendar_changes', 1)):
                 self.assertEqual(rows, connection.execute(sa.text(
                     f'SELECT count(*) FROM {table}')).scalar(), table)
-        schema.check(self.db)
+        schema_upgrade.check(self.db)
 
     def test_tables_agree_with_the_models(self):
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.assert_complete()
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.assert_complete()
 
     def test_killed_after_each_definition(self):
@@ -96,28 +96,30 @@ class TestSQLite(unittest.TestCase):
             # Each run goes on where the one before it was killed.
             self.assertTrue(self.kill(
                 'CREATE', number + 1 if self.rolls_back else 1))
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.assert_complete()
 
     def test_killed_as_rows_are_written(self):
         for table in ('locks', 'leaders', 'counters', 'calendar_changes',
                       'alembic_version'):
             self.assertTrue(self.kill(f'INSERT INTO {table} '))
-        schema.sync(self.db)
+        schema_upgrade.sync(self.db)
         self.assert_complete()
 
     def test_revisions_before_the_first_release(self):
-        with self.assertRaisesRegex(schema.WrongTables, 'has no tables'):
-            schema.check(self.db)
-        schema.sync(self.db)
+        with self.assertRaisesRegex(
+                schema_upgrade.WrongTables, 'has no tables'):
+            schema_upgrade.check(self.db)
+        schema_upgrade.sync(self.db)
         for revision in ('0001', '0017'):
             with self.db.engine.begin() as connection:
                 connection.execute(sa.text(
                     'UPDATE alembic_version SET version_num = :revision'),
                     {'revision': revision})
-            for act in (schema.sync, schema.check):
+            for act in (schema_upgrade.sync, schema_upgrade.check):
                 with self.assertRaisesRegex(
-                        schema.WrongTables, f'is at revision {revision}, '
+                        schema_upgrade.WrongTables,
+                        f'is at revision {revision}, '
                         'which this version does not know'):
                     act(self.db)
 

@@ -164,7 +164,7 @@ class TestManyVictims(testtools.TestCase):
         made = standalone_evictions.Evictions(process, handover, clients,
                                               mock.Mock(), 1)
         self.addCleanup(made.close)
-        made._stepper = mock.Mock(spec=standalone_evictions.StepwiseTaskRunner)
+        made._stepper = mock.Mock(spec=standalone_evictions.TimedStepPool)
         with mock.patch.object(
                 standalone_evictions.eviction_policy, 'make_victim',
                 side_effect=lambda server, *_args: db_decisions.Victim(
@@ -182,7 +182,7 @@ class TestManyVictims(testtools.TestCase):
 class TestStepper(testtools.TestCase):
 
     def make(self):
-        made = standalone_evictions.StepwiseTaskRunner(1, 'test')
+        made = standalone_evictions.TimedStepPool(1, 'test')
         self.addCleanup(made.close)
         return made
 

@@ -7,7 +7,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import hand_back_to_nova as cmd
@@ -22,7 +22,7 @@ DISK = {'p': {'resources': {'DISK_GB': 9}}}
 
 
 def host(name, up, reason=compute_hosts.REASON + 'idle'):
-    made = mock.Mock(spec=host_services.ComputeHost, up=up,
+    made = mock.Mock(spec=host_records.ComputeHost, up=up,
                      service_uuid=f's-{name}',
                      disabled_reason=reason,
                      is_ours=reason.startswith(compute_hosts.REASON))

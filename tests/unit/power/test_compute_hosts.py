@@ -11,7 +11,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cell_reader
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.power import compute_hosts
 
 
@@ -31,7 +31,7 @@ class TestCells(unittest.TestCase):
         for name, value in (
                 ('servicegroup', mock.Mock()), ('objects', nova),
                 ('nova_context', mock.MagicMock())):
-            patch = mock.patch.object(host_services, name, value)
+            patch = mock.patch.object(host_records, name, value)
             patch.start()
             self.addCleanup(patch.stop)
         patch = mock.patch.object(cell_calls.nova_context, 'target_cell',

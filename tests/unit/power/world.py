@@ -6,7 +6,7 @@ import datetime
 import functools
 
 from nova_preempt import db
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.energy import power_steps
 from nova_preempt.power import compute_hosts
@@ -35,7 +35,7 @@ class World:
         self.now = base.NOW
         self.elapsed_s = 0.0
         self.hosts = {
-            name: host_services.ComputeHost(
+            name: host_records.ComputeHost(
                 name=name, host=name, cell_uuid='c', service_uuid=name,
                 provider_uuid=name, up=True, seen_at=self.naive(),
                 disabled=False, disabled_reason='', vcpus=vcpus,

@@ -9,7 +9,7 @@ import testtools
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import change_cursor
-from nova_preempt.cloud import host_services
+from nova_preempt.cloud import host_records
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request_specs
 from nova_preempt.reservation import host_occupancy
@@ -45,7 +45,7 @@ class TestOccupancy(testtools.TestCase):
             HostMappingList=SimpleNamespace(get_by_cell_id=self.hosts_of))
         for target, name, replacement in (
                 (cell_calls.nova_context, 'target_cell', self.target_cell),
-                (host_services, 'objects', objects),
+                (host_records, 'objects', objects),
                 (instances, 'objects', objects)):
             patch = mock.patch.object(target, name, replacement)
             patch.start()

@@ -5,8 +5,8 @@ import dataclasses
 import datetime
 import unittest
 
+from nova_preempt.core import eviction_status
 from nova_preempt.core import times
-from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import batch_plans
@@ -59,7 +59,7 @@ class TestFollow(StepTestCase):
         evicted = running(backlog_model.RUNNING, comes_back=True)
         found = self.follow(evicted, base.request('a'), seen={
             evicted.uuid: request_servers.FoundServers((),
-                                               {'s0': victim_status.GONE})})
+                                               {'s0': eviction_status.GONE})})
         self.assertEqual([evicted], [each.request for each in found.records])
         self.assertEqual([(evicted.uuid, backlog_model.EVICTED),
                           ('a', backlog_model.WAITING)],

@@ -6,7 +6,7 @@ import dataclasses
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
@@ -115,8 +115,8 @@ class BacklogMachine(machines.Machine):
         server = self.choose(choice)
         if server and server.vm_state == 'active':
             server.vm_state = 'shelved_offloaded' if is_kept else 'deleted'
-            server.victim = (victim_status.SHELVED if is_kept
-                             else victim_status.GONE)
+            server.victim = (eviction_status.SHELVED if is_kept
+                             else eviction_status.GONE)
 
     @stateful.rule(cores=st.integers(0, CORES))
     def capacity_changes(self, cores):

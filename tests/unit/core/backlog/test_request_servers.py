@@ -4,7 +4,7 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.observed_server import ObservedServer
@@ -26,13 +26,13 @@ class TestServerState(unittest.TestCase):
         """Its owner cannot delete it, since it is locked."""
         stopped = ObservedServer('s0', 'stopped')
         self.assertEqual(backlog_model.AWAY, request_servers.server_state(
-            backlog_model.RUNNING, stopped, victim_status.STOPPED))
-        for status in (victim_status.STOPPED, victim_status.GONE):
+            backlog_model.RUNNING, stopped, eviction_status.STOPPED))
+        for status in (eviction_status.STOPPED, eviction_status.GONE):
             self.assertEqual(backlog_model.ENDED, request_servers.server_state(
                 backlog_model.AWAY, None, status))
         # An administrator has started it, and its owner may delete it.
         self.assertEqual(backlog_model.GONE, request_servers.server_state(
-            backlog_model.RUNNING, None, victim_status.STOPPED))
+            backlog_model.RUNNING, None, eviction_status.STOPPED))
 
 
 class TestTags(unittest.TestCase):

@@ -5,7 +5,7 @@ import dataclasses
 import datetime
 import unittest
 
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_servers
@@ -253,9 +253,9 @@ class TestGaveWay(unittest.TestCase):
     def test_kept_servers_make_the_request_evicted(self):
         request = running(backlog_model.RUNNING, backlog_model.RUNNING)
         for vm_state, status in (
-                ('shelved_offloaded', victim_status.SHELVED),
-                ('shelved_offloaded', victim_status.LEFT),
-                ('stopped', victim_status.STOPPED)):
+                ('shelved_offloaded', eviction_status.SHELVED),
+                ('shelved_offloaded', eviction_status.LEFT),
+                ('stopped', eviction_status.STOPPED)):
             shelved = sight('s0', vm_state)
             self.assertEqual(backlog_model.PARTLY_ACTIVE, judge(
                 request, shelved, sight('s1'), s0=status).state)
@@ -269,13 +269,13 @@ class TestGaveWay(unittest.TestCase):
             # It comes back by itself.
             self.assertEqual(backlog_model.ACTIVE, judge(
                 request_then, sight('s0'), sight('s1'),
-                s0=victim_status.RESTORED,
-                s1=victim_status.RESTORED).state)
+                s0=eviction_status.RESTORED,
+                s1=eviction_status.RESTORED).state)
 
     def test_deleted_and_comes_back(self):
         request = running(backlog_model.RUNNING, comes_back=True,
                           most_returns=2, returns=1, tries=4)
-        verdict = judge(request, s0=victim_status.GONE)
+        verdict = judge(request, s0=eviction_status.GONE)
         self.assertEqual(backlog_model.EVICTED, verdict.state)
         self.assertEqual((2, base.NOW, 0), tuple(
             verdict.values[name]
@@ -283,20 +283,21 @@ class TestGaveWay(unittest.TestCase):
         request = boot_outcome.with_verdict(request, verdict)
         self.assertTrue(boot_outcome.is_startable(request, base.NOW))
         # A look later nothing more has happened.
-        self.assertFalse(judge(request, s0=victim_status.GONE).changes(
+        self.assertFalse(judge(request, s0=eviction_status.GONE).changes(
             request))
 
     def test_part_of_it_comes_back(self):
         request = running(backlog_model.RUNNING, backlog_model.RUNNING,
                           comes_back=True, not_after=base.ago(60))
-        verdict = judge(request, sight('s0'), s1=victim_status.GONE)
+        verdict = judge(request, sight('s0'), s1=eviction_status.GONE)
         request = boot_outcome.with_verdict(request, verdict)
         self.assertEqual((backlog_model.PARTLY_ACTIVE, 1),
                          (request.state, backlog_model.missing(request)))
         self.assertTrue(boot_outcome.is_startable(request, base.NOW))
 
     def test_does_not_come_back(self):
-        verdict = judge(running(backlog_model.RUNNING), s0=victim_status.GONE)
+        verdict = judge(
+            running(backlog_model.RUNNING), s0=eviction_status.GONE)
         self.assertEqual(
             (backlog_model.DONE,
              'Its servers were evicted, and comes_back is false.'),
@@ -305,7 +306,7 @@ class TestGaveWay(unittest.TestCase):
     def test_a_request_returns_at_most_most_returns_times(self):
         verdict = judge(
             running(backlog_model.RUNNING, comes_back=True, most_returns=1,
-                    returns=1), s0=victim_status.GONE)
+                    returns=1), s0=eviction_status.GONE)
         self.assertEqual((backlog_model.EXPIRED,
                           'It has waited again 1 times.'),
                          (verdict.state, verdict.values['reason']))
@@ -315,7 +316,7 @@ class TestGaveWay(unittest.TestCase):
         request = running(backlog_model.RUNNING, comes_back=True,
                           back_until=until)
         request = boot_outcome.with_verdict(
-            request, judge(request, s0=victim_status.GONE))
+            request, judge(request, s0=eviction_status.GONE))
         self.assertEqual(backlog_model.EVICTED, request.state)
         verdict = judge(request, now=until)
         self.assertEqual(
@@ -326,12 +327,12 @@ class TestGaveWay(unittest.TestCase):
     def test_deleted_by_its_owner_after_it_came_back(self):
         self.assertEqual(backlog_model.DONE, judge(
             running(backlog_model.RUNNING, comes_back=True),
-            s0=victim_status.RESTORED).state)
+            s0=eviction_status.RESTORED).state)
 
     def test_deleted_by_its_owner_while_it_is_kept(self):
         request = running(backlog_model.AWAY, comes_back=True)
         self.assertEqual(backlog_model.DONE, judge(
-            request, s0=victim_status.SHELVED).state)
+            request, s0=eviction_status.SHELVED).state)
 
 
     def test_kept_servers_that_come_back(self):
@@ -361,8 +362,8 @@ class TestGaveWay(unittest.TestCase):
                 (placing(backlog_model.BUILDING), [sight('s0')],
                  backlog_model.ACTIVE)):
             request = dataclasses.replace(request, **known)
-            verdict = judge(request, *sights, s0=victim_status.SHELVED,
-                            s1=victim_status.SHELVED)
+            verdict = judge(request, *sights, s0=eviction_status.SHELVED,
+                            s1=eviction_status.SHELVED)
             after = boot_outcome.with_verdict(request, verdict)
             self.assertEqual((expected, None, None, {}), (
                 after.state, after.position, after.estimate_s,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
-from nova_preempt.core import victim_status
+from nova_preempt.core import eviction_status
 from nova_preempt.core.eviction import closing_rules
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
@@ -134,12 +134,12 @@ class EvictionMachine(machines.Machine):
             server = self.servers[uuid]
             status = closing_rules.closing_status(
                 server.observed(self.now_us), HERE, self.asked.get(uuid, ''))
-            if status == victim_status.GONE:
+            if status == eviction_status.GONE:
                 assert not server.exists, server
-            elif status == victim_status.KEPT:
+            elif status == eviction_status.KEPT:
                 assert server.host == HERE and server.task_state not in (
                     DELETING | eviction_steps.SHELVING), server
-            elif status == victim_status.MIGRATED:
+            elif status == eviction_status.MIGRATED:
                 assert server.host != HERE, server
         self.memory = None
 
@@ -248,17 +248,17 @@ class EvictionMachine(machines.Machine):
         if intent.first is eviction_steps.StepKind.FREE:
             assert not server.exists, 'it frees what a server uses'
             server.holds.clear()
-        if intent.status == victim_status.GONE:
+        if intent.status == eviction_status.GONE:
             assert not server.exists and not server.holds, server
-        elif intent.status == victim_status.SHELVED:
+        elif intent.status == eviction_status.SHELVED:
             assert server.vm_state == OFFLOADED, server
             assert HERE not in server.holds, server
-        elif intent.status == victim_status.MIGRATED:
+        elif intent.status == eviction_status.MIGRATED:
             assert server.host == THERE, server
             assert HERE not in server.holds, server
             assert not self.victims[uuid].terms.for_good
         else:
-            assert intent.status == victim_status.STOPPED
+            assert intent.status == eviction_status.STOPPED
             assert (server.vm_state, server.locked_by) == (
                 'stopped', 'admin'), server
             assert self.victims[uuid].terms.action == 'stop'

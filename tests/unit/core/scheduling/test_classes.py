@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.class_policies import PromisePolicy
-from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.promised_availability import ClassPromiseRules
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import ServerClocks
@@ -48,17 +48,17 @@ class World(world.World):
         super().__init__()
         self.claimants: dict[str, Claimant] = {}
 
-    def promise(self, *claimants: Claimant) -> Promises:
+    def promise(self, *claimants: Claimant) -> ClassPromiseRules:
         """Let these have a class."""
         self.claimants |= {each.uuid: each for each in claimants}
-        found = Promises(CLASSES, self.claimants, NOW_US)
+        found = ClassPromiseRules(CLASSES, self.claimants, NOW_US)
         self.set(classes=found)
         return found
 
     def rank(self, one: Claimant) -> preemption_policy.PreemptionRight:
         return preemption_policy.PreemptionRight(
             is_preemptible=True,
-            claim=Promises(CLASSES, {}, NOW_US).claim(one),
+            claim=ClassPromiseRules(CLASSES, {}, NOW_US).claim(one),
         )
 
 
@@ -163,14 +163,14 @@ class TestClasses(unittest.TestCase):
         gap = dataclasses.replace(
             gap, clocks=ServerClocks((Event(NOW_US, Kind.RUNNING),))
         )
-        known = Promises(
+        known = ClassPromiseRules(
             CLASSES,
             {"s": gap,
              "empty": dataclasses.replace(gap, clocks=ServerClocks())},
             NOW_US,
         )
         claim = known.claim(claimant("new", "gold", 0, 60))
-        worst = Promises(
+        worst = ClassPromiseRules(
             CLASSES, {"x": claimant("x", "silver", 10, 10**9)}, NOW_US
         ).cost(world.server("x"), 0)
         for server in (
@@ -189,7 +189,7 @@ class TestClasses(unittest.TestCase):
         self.assertIsNone(known.floor(server, NOW_US))
 
     def test_costs_break_ties_of_promises(self) -> None:
-        known = Promises(
+        known = ClassPromiseRules(
             CLASSES, {uuid: claimant(uuid, "gold", 9) for uuid in "xy"},
             NOW_US,
         )

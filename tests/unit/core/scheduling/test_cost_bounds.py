@@ -119,8 +119,8 @@ class Cloud(memory_cloud.MemoryCloud):
                     server_clocks.Event(at_us, kind)))}
 
     def promises(self):
-        return promised_availability.Promises(CLASSES, self.claimants,
-                                              microseconds(self.now))
+        return promised_availability.ClassPromiseRules(CLASSES, self.claimants,
+                                                       microseconds(self.now))
 
     def rank(self, name, waited_s):
         """Return the rank of a request, '' for a normal one."""
