@@ -338,3 +338,14 @@ def locked_victims_end_in_roll_back():
     return mock.patch.object(
         preemption_rollback, 'eviction_policy', mock.Mock(
             get_rules=lambda options: mock.Mock(counts=lambda by: False)))
+
+
+@fault(7, 'notices_are_kept')
+def roll_backs_end_victims_at_once():
+    """A roll-back ends a victim without space that has had no notice."""
+    def end(self, decision, victim):
+        return real(self, decision, dataclasses.replace(
+            victim, asked=victim.asked or 'force_delete'))
+    real = preemption_rollback.PreemptionRollback._end
+    return mock.patch.object(preemption_rollback.PreemptionRollback, '_end',
+                             end)
