@@ -31,7 +31,7 @@ from tests.exploration.mended_fault import returns
 
 # -- claims and hand-overs -------------------------------------------------
 
-@fault(4, 'space_is_held_first')
+@fault(18, 'space_is_held_first')
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
@@ -53,7 +53,7 @@ def lost_claim_is_refused():
     return mock.patch.object(allocation_claim.Claims, '_take', take)
 
 
-@fault(11, 'guests_keep_their_space')
+@fault(25, 'stand_ins_are_open')
 def lost_hand_over_is_done():
     """A hand-over counts as made though its answer is an error."""
     return returns(allocation_claim.Claims, '_is_handed_over', True)
@@ -65,7 +65,7 @@ def victims_of_two_decisions():
     return returns(decisions.Decisions, '_check_ending', None)
 
 
-@fault(10, 'done_is_done')
+@fault(8, 'guests_keep_their_space')
 def stuck_victims_have_ended():
     """A victim that does not end in time counts as ended."""
     def settle(self, found, ended, limit=None):
@@ -77,13 +77,13 @@ def stuck_victims_have_ended():
 
 # -- who owns a decision ---------------------------------------------------
 
-@fault(13, 'notices_are_kept')
+@fault()
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
     return returns(process_lease.Lease, 'keeps', True)
 
 
-@fault(10, 'owners_act')
+@fault(25, 'guests_keep_their_space')
 def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
@@ -106,7 +106,7 @@ def expired_lease_is_renewed():
     return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
-@fault(26, 'notices_are_kept')
+@fault(25, 'acts_have_a_decision')
 def work_of_threads_is_orphaned():
     """A process rolls back decisions that its own threads work on."""
     def is_orphan(*args, working_on, **kwargs):
@@ -115,7 +115,7 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault(11, 'notices_are_withdrawn')
+@fault()
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):
@@ -125,7 +125,7 @@ def updates_without_owner():
     return mock.patch.object(decisions.Decisions, 'update_decision', update)
 
 
-@fault()
+@fault(10, 'victims_are_as_recorded')
 def late_records_are_written():
     """A slow process records a victim over what its successor recorded."""
     def update(self, decision_uuid, server_uuid, status, owner=None, **values):
@@ -146,13 +146,13 @@ def lost_decisions_go_on():
 
 # -- the end of victims ----------------------------------------------------
 
-@fault(4, 'notices_are_kept')
+@fault(2, 'notices_are_kept')
 def notices_are_cut_short():
     """Victims end before their notice is over."""
     return returns(eviction_controller, 'notice_is_over', True)
 
 
-@fault(9, 'guests_keep_their_space')
+@fault(5, 'guests_keep_their_space')
 def deletions_count_as_done():
     """A victim counts as gone once Nova has begun to delete it."""
     def is_gone(seen, terms):
@@ -161,7 +161,7 @@ def deletions_count_as_done():
     return mock.patch.object(eviction_steps, 'is_gone', is_gone)
 
 
-@fault(11, 'notices_are_kept')
+@fault(380, 'notices_are_kept')
 def notices_start_early():
     """A notice counts from before all guests have been told."""
     def give(self, intent):
@@ -192,13 +192,13 @@ def old_readings_count():
     return returns(eviction_controller, 'is_fresh', True)
 
 
-@fault(2, 'locks_are_kept')
+@fault(2, 'pauses_are_kept')
 def pauses_are_ignored():
     """Victims end while preemption is paused."""
     return returns(pause_reader.PauseReader, 'why', '')
 
 
-@fault(7, 'locks_are_kept')
+@fault(53, 'locks_are_kept')
 def locks_during_notice_are_ignored():
     """A victim ends though it was locked during its notice."""
     return returns(eviction_steps, '_is_kept_by_lock', False)
@@ -210,7 +210,7 @@ def gone_servers_are_wanted():
     return returns(requester_reader.RequesterReader, 'is_gone', False)
 
 
-@fault()
+@fault(25, 'guests_keep_their_space')
 def stopped_victims_are_not_locked():
     """The space of a stopped victim is given away before it is locked."""
     def end(*args):
@@ -223,7 +223,7 @@ def stopped_victims_are_not_locked():
     return mock.patch.object(eviction_steps, '_end', end)
 
 
-@fault()
+@fault(25, 'guests_keep_their_space')
 def starts_before_a_lock_are_missed():
     """A stopped victim counts as such by a reading before its lock."""
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
@@ -236,7 +236,7 @@ def migrated_victims_keep_their_notice():
                              mock.Mock(MIGRATED='never'))
 
 
-@fault(6, 'minimum_runtimes_are_kept')
+@fault(2, 'minimum_runtimes_are_kept')
 def minimum_runtimes_are_ignored():
     """Servers end before the run time that was promised to them."""
     return returns(eligibility.Rules, 'promised_s', 0)
@@ -244,7 +244,7 @@ def minimum_runtimes_are_ignored():
 
 # -- roll-backs ------------------------------------------------------------
 
-@fault(18, 'guests_are_allocated')
+@fault(4, 'guests_are_allocated')
 def intents_are_left():
     """No process repairs a decision whose owner died while claiming."""
     def get(self):
@@ -254,7 +254,7 @@ def intents_are_left():
     return mock.patch.object(decisions.Decisions, 'get_open_decisions', get)
 
 
-@fault(13, 'stand_ins_are_open')
+@fault(11, 'stand_ins_are_open')
 def late_claims_arrive():
     """A claim that arrives after its roll-back takes the space."""
     return returns(rollback_allocations.RollbackAllocations, 'fence', [])
@@ -277,7 +277,7 @@ def roll_back_in_steps():
                              post)
 
 
-@fault()
+@fault(35, 'kept_run_again')
 def kept_victims_stay_stopped():
     """A victim that was stopped and is kept is not started again."""
     return returns(preemption_rollback.PreemptionRollback, '_resume', None)
@@ -301,7 +301,7 @@ def withdrawals_are_not_retried():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(28, 'guests_keep_their_space')
+@fault()
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
     return returns(closing_rules, 'is_moving', False)
@@ -332,7 +332,7 @@ def offloaded_victims_keep_space():
     return returns(victim_allocations, 'free_offloaded', None)
 
 
-@fault(12, 'locks_are_kept')
+@fault()
 def locked_victims_end_in_roll_back():
     """A locked victim ends as its space was taken before the roll-back."""
     return mock.patch.object(

@@ -62,7 +62,7 @@ def hosts_are_not_woken_for_servers():
                        boot_timeout_s))
 
 
-@fault(features='power')
+@fault(1, 'hosts_on_are_open', 'power')
 def woken_hosts_stay_closed():
     """A host that has booted is not open to servers again."""
     return _power(power_steps.WAKING, lambda *args: dataclasses.replace(
@@ -98,7 +98,7 @@ def lost_boots_are_refused():
     return mock.patch.object(boot_outcome, 'classify_answer', classify)
 
 
-@fault(features='backlog')
+@fault(3, 'trusts_have_a_request', 'backlog')
 def trusts_outlive_requests():
     """The trust of a request stays after its end."""
     return returns(keystone_trusts.Trusts, 'delete', None)
