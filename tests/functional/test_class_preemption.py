@@ -123,7 +123,7 @@ class TestPreempting(ClassesTestCase):
         gold, victim = self.gold()
         decision = self.last_decision()
         self.assertEqual('create', decision.operation)
-        self.assertIn('harms promises', decision.record['why'])
+        self.assertIn('harm to promises', decision.record['why'])
         # What it costs is what it always was: less than the hour.
         self.assertLess(decision.cost_us, 3600 * 10**6)
         self.assertEqual('shelve', decision.victims[0].action)

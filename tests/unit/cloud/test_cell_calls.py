@@ -66,7 +66,7 @@ class TestCellCalls(unittest.TestCase):
         began = self.now
         with self.assertRaises(cell_calls.CellDown) as caught:
             self.call(**kwargs)
-        self.assertIn('Cell one does not answer', str(caught.exception))
+        self.assertIn('Cell one did not answer', str(caught.exception))
         return self.now - began
 
     def test_answers(self):

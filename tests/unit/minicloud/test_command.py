@@ -44,12 +44,13 @@ class TestUp(unittest.TestCase):
     def test_settings_that_cannot_be_changed(self):
         self.up(private=True)
         with self.assertRaisesRegex(
-                steps.StepFailed, '--port-base 1, but its ports begin at '
-                '20000: "down --wipe"'):
+                steps.StepFailed, '--port-base is 1, but the ports of the '
+                'existing cloud begin at 20000: run "down --wipe" first'):
             self.up(1)
         layouts.Layout(
             self.layout.directory, self.layout.venv,
             layouts.Settings(private=('mariadb',))).save()
         with self.assertRaisesRegex(
-                steps.StepFailed, 'its rabbitmq come from the machine'):
+                steps.StepFailed,
+                "existing cloud uses the machine's rabbitmq"):
             self.up(private=True)

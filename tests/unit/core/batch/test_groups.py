@@ -177,7 +177,7 @@ class TestWhyAlone(unittest.TestCase):
         found = self.why(base.request('x', device), base.request('y'),
                          rooms=rooms)
         self.assertEqual('', found['y'])
-        self.assertIn('asks for VGPU, which', found['x'])
+        self.assertIn('requests VGPU, which', found['x'])
 
     def test_victims(self):
         self.assertEqual({'x': backlog_batch.NO_ROOM}, self.why(
