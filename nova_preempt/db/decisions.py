@@ -178,7 +178,7 @@ class Decisions:
                 models.Victim.decision_uuid == decision_uuid,
                 models.Victim.server_uuid == server_uuid, is_ours).values(
                     status=status, **values)) and owner is not None:
-            raise LostDecision(decision_uuid)
+            raise LostDecision(f'{decision_uuid} is of another process now')
 
     @transaction_retries.retried
     def reopen(self, uuid, owner):

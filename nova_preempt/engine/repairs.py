@@ -80,7 +80,7 @@ class AllocationRepair:
             LOG.warning('Cannot repair an inconsistency: %s.', problem.text)
 
     def _allocate(self, uuid):
-        """Allocate a server's resources; evict it without capacity.
+        """Allocate a server's resources; evict it if its host is full.
 
         A server with allocations of other providers too is not repaired, as
         those providers are not known.

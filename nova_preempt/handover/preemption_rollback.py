@@ -163,7 +163,7 @@ class PreemptionRollback:
         try:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
-                nova_api.NovaError) as exc:
+                nova_api.NovaError, decisions.LostDecision) as exc:
             LOG.warning('Cannot roll back preemption %(uuid)s yet: %(exc)s',
                         {'uuid': decision.uuid, 'exc': exc})
             current = self._decisions.get_decision(decision.uuid)
@@ -255,7 +255,7 @@ class PreemptionRollback:
                     victim.status not in decisions.ENDED):
                 self._decisions.update_victim(
                     decision.uuid, victim.server_uuid, decisions.KEPT,
-                    ended_at=timeutils.utcnow())
+                    decision.owner, ended_at=timeutils.utcnow())
                 victim = dataclasses.replace(victim, status=decisions.KEPT)
             victims.append(victim)
         return dataclasses.replace(decision, victims=tuple(victims))
@@ -268,7 +268,7 @@ class PreemptionRollback:
                 status = forced.get(victim.server_uuid) or self._close(
                     decision, victim, victim in there)
                 self._decisions.update_victim(
-                    decision.uuid, victim.server_uuid, status,
+                    decision.uuid, victim.server_uuid, status, decision.owner,
                     ended_at=None if status == decisions.ENDING
                     else timeutils.utcnow())
 

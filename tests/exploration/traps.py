@@ -86,7 +86,7 @@ def _start(world, uuid):
 
 
 def _take_hosts_down(world, _call):
-    """All compute services are down for a moment, as Nova notices."""
+    """Take all compute services down for a moment, and let Nova see it."""
     hosts = [host for host in world.nova.hosts.values()
              if host.is_up and host.runs]
     for host in hosts:

@@ -259,7 +259,7 @@ class TestSQLite(unittest.TestCase):
             self.decisions.get_decision('d1').victims])
 
     def test_a_victim_of_a_decision_that_another_process_has(self):
-        """What comes late, as a notice, is not written over the roll-back."""
+        """A late write of the former owner does not replace the new record."""
         self.decisions.create_decision(decision())
         owner = self.decisions.get_decision('d1').owner
         self.decisions.update_victim('d1', 'v2', decisions.NOTICED, owner)

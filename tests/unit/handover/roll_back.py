@@ -109,7 +109,9 @@ class FakeDatabase:
             self.decision, owner=owner, status=db_decisions.ROLLING_BACK)
         return True
 
-    def update_victim(self, uuid, server_uuid, status, **values):
+    def update_victim(self, uuid, server_uuid, status, owner=None, **values):
+        if owner not in (None, self.decision.owner):
+            raise db_decisions.LostDecision(uuid)
         self.decision = dataclasses.replace(self.decision, victims=tuple(
             dataclasses.replace(victim, status=status, **values)
             if victim.server_uuid == server_uuid else victim

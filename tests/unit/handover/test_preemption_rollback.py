@@ -14,6 +14,21 @@ from tests.unit.handover.roll_back import FakePlacement
 
 class TestRollBack(roll_back.RollBackTestCase):
 
+    def test_a_roll_back_that_another_process_has_taken_over(self):
+        """A slow process does not record over its successor."""
+        clear = self.nova.get
+
+        def get(uuid):
+            self.decisions.decision = dataclasses.replace(
+                self.decisions.decision, owner='other')
+            return clear(uuid)
+
+        self.nova.get = get
+        self.assertEqual({db_decisions.ENDING}, set(self.roll_back().values()))
+        self.assertEqual('other', self.decisions.decision.owner)
+        self.assertEqual(db_decisions.ROLLING_BACK,
+                         self.decisions.decision.status)
+
     def test_all_victims_are_kept(self):
         self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
                          self.roll_back())

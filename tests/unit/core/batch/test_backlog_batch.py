@@ -138,7 +138,7 @@ class TestPlanner(unittest.TestCase):
         self.assertEqual([{}], [start.hosts for start in found.starts])
 
     def test_many(self):
-        """Of 100,000 requests only those that may start are evaluated."""
+        """Only requests that may start are evaluated, out of 100,000."""
         requests = [base.request(f'r{number:06}')
                     for number in range(100_000)]
         found = base.decide(
