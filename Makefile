@@ -42,12 +42,16 @@ CLOUD_2025.2 = keystone==28.* glance==31.*
 CLOUD_2026.1 = keystone==29.* glance==32.*
 CLOUD_2026.2 = keystone==30.* glance==33.*
 COMPUTES ?= 4
-# The first of its fourteen ports; 20000 if it is empty.
+# The first of its fifteen ports; 20000 if it is empty.
 PORT_BASE ?=
 TEST_PORT_BASE ?= 20200
 MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud --dir $(CLOUD)
 TEST_MINICLOUD = PYTHONPATH=tools $(PYTHON) -m minicloud \
 	--dir $(CLOUD)/test --venv $(CLOUD_VENV)
+# Anything has "make cloud-up" start Horizon with our plugin, too.
+DASHBOARD ?=
+HORIZON ?= 27.*
+CLOUD_HORIZON = $(CLOUD_VENV)/.horizon-$(HORIZON:.*=)
 # For how long "make load-cloud" loads its cloud.
 MINUTES ?= 60
 CLOUD_TESTS ?= $(patsubst %.py,%,$(subst /,.,$(wildcard tests/cloud/test_*.py)))
@@ -76,7 +80,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
 	bench reproduced nova-tests genconfig clean cloud-up cloud-down \
-	cloud-status test-cloud load-cloud tempest explore explored
+	cloud-status test-cloud test-dashboard load-cloud tempest explore explored
 
 help:
 	@echo 'make test        lint, types, unit, explored, functional and docs'
@@ -89,6 +93,7 @@ help:
 	@echo 'make cloud-up    start a small OpenStack of real services'
 	@echo 'make cloud-down, make cloud-status'
 	@echo 'make test-cloud  functional tests on one, with faults'
+	@echo 'make test-dashboard  in a browser, on the cloud of DASHBOARD=1 cloud-up'
 	@echo 'make load-cloud  users, faults and MINUTES of them on one'
 	@echo 'make tempest     run tempest on the cloud that is up'
 	@echo 'make genconfig   write the sample configuration'
@@ -185,8 +190,15 @@ $(CLOUD_STAMP): requirements.txt $(CONSTRAINTS) setup.cfg pyproject.toml
 	rm -f $(CLOUD_VENV)/.nova-*
 	touch $@
 
-cloud-up: $(CLOUD_STAMP)
+$(CLOUD_HORIZON): $(CLOUD_STAMP)
+	tools/make_venv.sh $(PYTHON) $(CLOUD_VENV) $(CONSTRAINTS) \
+		'horizon==$(HORIZON)' 'selenium>=4.10'
+	rm -f $(CLOUD_VENV)/.horizon-*
+	touch $@
+
+cloud-up: $(CLOUD_STAMP) $(if $(DASHBOARD),$(CLOUD_HORIZON))
 	@$(MINICLOUD) up --computes $(COMPUTES) \
+		$(if $(DASHBOARD),--dashboard) \
 		$(if $(PORT_BASE),--port-base $(PORT_BASE))
 
 cloud-down:
@@ -208,6 +220,16 @@ endef
 
 test-cloud: $(CLOUD_STAMP)
 	$(call on_test_cloud,unittest --verbose $(CLOUD_TESTS))
+
+# Needs Chromium and its driver, and uses the cloud of cloud-up, if it is up. Its
+# pictures are those of the guide.
+test-dashboard:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+		echo 'Chromium or its driver is missing; on Debian:' \
+		'apt-get install chromium chromium-driver'; exit 1; }
+	@$(MAKE) cloud-up DASHBOARD=1
+	@PYTHONPATH=.:tools MINICLOUD_DIR=$(CLOUD) $(CLOUD_VENV)/bin/python \
+		-W ignore -m unittest discover --verbose -t . -s tests/dashboard
 
 load-cloud: $(CLOUD_STAMP)
 	$(call on_test_cloud,tests.cloud.mixed_load --minutes $(MINUTES))

@@ -9,6 +9,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).parents[2] / 'nova_preempt'
 
+DASHBOARD = ROOT.with_name('nova_preempt_dashboard')
+
+#: Modules of it that "make test" can import.
+NO_DJANGO = ('__init__.py', 'api.py', 'paging.py', 'periods.py', 'timeline.py')
+
 #: The rooms that talk to Nova, and what nova-api itself loads.
 NOVA = ('cloud', 'cmd', 'embedded', 'scheduler', 'extra_spec_validators.py')
 
@@ -55,6 +60,22 @@ class TestImports(unittest.TestCase):
             and not any(name.partition('.')[0] in libraries
                         for place, libraries in CORE.items()
                         if is_in(path, [place]))])
+
+    def test_the_dashboard_imports_the_sdk_alone(self):
+        found = {
+            name for path in DASHBOARD.rglob('*.py') for name in imports(path)
+            if name.partition('.')[0] == 'nova_preempt'}
+        self.assertEqual({'nova_preempt'}, found)
+        self.assertEqual(['client.py'], [
+            path.name for path in DASHBOARD.rglob('*.py')
+            if 'from nova_preempt import' in path.read_text(encoding='utf-8')])
+
+    def test_parts_of_the_dashboard_need_no_django(self):
+        for name in NO_DJANGO:
+            with self.subTest(name=name):
+                self.assertEqual(set(), {'django', 'horizon'} & {
+                    each.partition('.')[0]
+                    for each in imports(DASHBOARD / name)})
 
 
 if __name__ == '__main__':

@@ -43,6 +43,8 @@ ROOM_LINES = {
     'embedded': 1000, 'engine': 630, 'handover': 1575, 'power': 1730,
     'reservation': 1420, 'scheduler': 2150, 'sdk': 505, 'simulator': 4040,
 }
+#: Of the package nova_preempt_dashboard.
+DASHBOARD_LINES = 2000
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2375, 'backlog': 1517, 'classes': 422, 'client': 1158,
     'cloud': 2550, 'cmd': 2304, 'core': 13520, 'db': 2579, 'embedded': 1201,
@@ -172,12 +174,17 @@ class TestSizes(unittest.TestCase):
             room: sizes[room] for room in ABOVE_ROOM_LINES
             if sizes[room] <= ROOM_LINES[room]})
 
+    def test_dashboard(self):
+        self.assertLessEqual(sum(
+            lines_of_code(path.read_text(encoding='utf-8')) for path in
+            (TOP / 'nova_preempt_dashboard').rglob('*.py')), DASHBOARD_LINES)
+
     def test_files(self):
         self._check({
             str(path.relative_to(TOP)): len(
                 path.read_text(encoding='utf-8').splitlines())
-            for top in ('nova_preempt', 'nova_preempt_tempest_plugin',
-                        'bench', 'tools')
+            for top in ('nova_preempt', 'nova_preempt_dashboard',
+                        'nova_preempt_tempest_plugin', 'bench', 'tools')
             for path in (TOP / top).rglob('*.py')},
             FILE_LINES, ABOVE_FILE_LINES)
 

@@ -29,6 +29,9 @@ def _up(layout, args):
         if args.devstack:
             layout = dataclasses.replace(layout, settings=dataclasses.replace(
                 layout.settings, devstack=True))
+        if args.dashboard:
+            layout = dataclasses.replace(layout, settings=dataclasses.replace(
+                layout.settings, dashboard=True))
         if args.computes is not None:
             layout = dataclasses.replace(layout, settings=dataclasses.replace(
                 layout.settings, computes=args.computes))
@@ -36,6 +39,8 @@ def _up(layout, args):
     print(f'export OS_CLIENT_CONFIG_FILE={layout.clouds_yaml} '
           'OS_CLOUD=minicloud-admin')
     print(f'export PATH={layout.venv}/bin:$PATH')
+    if layout.settings.dashboard:
+        print(f'# {cloud.dashboard_line(layout)}')
 
 
 def _check(settings, args):
@@ -106,11 +111,14 @@ def _parse():
                     help='start a separate MariaDB and RabbitMQ, even if the '
                          'machine runs them')
     up.add_argument('--port-base', type=int, metavar='PORT',
-                    help='first of fourteen ports (20000)')
+                    help='first of fifteen ports (20000)')
     up.add_argument('--devstack', action='store_true',
                     help='let our DevStack plugin write the configuration of '
                          'nova_preempt, with the functions of the checkout '
                          'in DEVSTACK_DIR, if set')
+    up.add_argument('--dashboard', action='store_true',
+                    help='start Horizon with our plugin, and enable the '
+                         'backlog')
     up.set_defaults(do=_up)
     down = commands.add_parser('down', help='stop all services')
     down.add_argument('--wipe', action='store_true',

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import getpass
 import grp
 import json
@@ -15,6 +16,7 @@ import sys
 import time
 
 from minicloud import broker
+from minicloud import dashboard
 from minicloud import databases
 from minicloud import files
 from minicloud import layout as layouts
@@ -157,6 +159,8 @@ class _Up:
         yield from self._nova()
         yield from self._ours()
         yield from self._computes()
+        if self._layout.settings.dashboard:
+            yield from self._dashboard()
 
     def _identity(self):
         manage = (self._layout.bin('keystone-manage'),
@@ -255,6 +259,18 @@ class _Up:
             if name.startswith('nova-preempt-'):
                 yield self._start(name, 'nova-preempt-status')
 
+    def _dashboard(self):
+        env = {**self._env, **dashboard.environment(self._layout)}
+        for name, after, arguments in (
+                ('horizon-static', 'configuration',
+                 ('collectstatic', '--noinput')),
+                ('horizon-compressed', 'horizon-static',
+                 ('compress', '--force'))):
+            yield steps.Step(name, functools.partial(
+                steps.call, (self._layout.bin('django-admin'), *arguments),
+                env, self._log(name)), (after,))
+        yield self._start(dashboard.NAME, 'horizon-compressed', 'keystone')
+
     def _computes(self):
         names = self._layout.computes
         for name in names:
@@ -273,6 +289,8 @@ class _Up:
     def _configure(self):
         files.write(self._layout)
         nova_files.write(self._layout)
+        if self._layout.settings.dashboard:
+            dashboard.write(self._layout)
 
     def _start_mariadb(self):
         if 'mariadb' in self._layout.settings.private:
@@ -321,7 +339,15 @@ def status(layout, say=print):
     states = {name: manager.state(name) for name in manager.names()}
     for name, state in states.items():
         say(f'{name:32} {state:8} {manager.pid(name) or "":>8}')
+    if layout.settings.dashboard:
+        say(dashboard_line(layout))
     return set(states.values()) == {'running'}
+
+
+def dashboard_line(layout):
+    """Return where Horizon is, and how to sign in."""
+    return (f'Horizon: {layout.url(dashboard.NAME, "/")} user admin or '
+            f'member, password {layouts.PASSWORD}')
 
 
 def fail(exc):

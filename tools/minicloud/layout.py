@@ -15,7 +15,8 @@ _PORTS = ('keystone', 'placement', 'glance', 'nova-api', 'network',
           'epmd',
           # Ports of metrics:
           'nova-preempt-scheduler-1', 'nova-preempt-scheduler-2',
-          'nova-preempt-engine-1', 'nova-preempt-engine-2')
+          'nova-preempt-engine-1', 'nova-preempt-engine-2',
+          'horizon')
 # Ports of the machine's own servers.
 _MACHINE_PORTS = {'mariadb': 3306, 'rabbitmq': 5672}
 
@@ -32,16 +33,18 @@ class Settings:
     """Settings in which clouds may differ.
 
     :ivar computes: number of fake computes
-    :ivar port_base: the first of fourteen ports; it is part of the names of
+    :ivar port_base: the first of fifteen ports; it is part of the names of
         databases, virtual hosts and users, where clouds share a server
     :ivar private: which of 'mariadb' and 'rabbitmq' are private
     :ivar devstack: whether the DevStack plugin writes our configuration
+    :ivar dashboard: whether Horizon runs with our plugin
     """
 
     computes: int = 4
     port_base: int = 20000
     private: tuple[str, ...] = ('mariadb', 'rabbitmq')
     devstack: bool = False
+    dashboard: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +100,9 @@ class Layout:
     def own_ports(self):
         """Return {name: port} of this cloud's own listeners."""
         return {name: self.port(name) for name in _PORTS
-                if name not in _MACHINE_PORTS
-                or name in self.settings.private}
+                if (name not in _MACHINE_PORTS
+                    or name in self.settings.private)
+                and (name != 'horizon' or self.settings.dashboard)}
 
     def url(self, name, path=''):
         return f'http://{ADDRESS}:{self.port(name)}{path}'

@@ -66,7 +66,8 @@ def _with_databases(layout):
 
 def _write_with_ours(layout, path):
     files.save(path, {**_with_databases(layout),
-                      'reservation': {'enabled': 'true'}})
+                      'reservation': {'enabled': 'true'},
+                      **_for_dashboard(layout)})
     connection = layout.database_url('nova_preempt', suffix='')
     text = FRAGMENT.read_text()
     for old, new in (
@@ -81,6 +82,14 @@ def _write_with_ours(layout, path):
             raise ValueError(f'{FRAGMENT} has no {old!r}')
         text = text.replace(old, new)
     path.write_text(path.read_text() + '\n' + text)
+
+
+def _for_dashboard(layout):
+    # Each page shows something then.
+    if not layout.settings.dashboard:
+        return {}
+    return {'reservation': {'enabled': 'true', 'reservable_default': 'true'},
+            'backlog': {'enabled': 'true'}}
 
 
 def _common(layout, virtual_host):

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 from minicloud import broker
+from minicloud import dashboard
 from minicloud import databases
 from minicloud import layout as layouts
 from minicloud import nova_files
@@ -82,6 +83,11 @@ def describe(layout):
             url=layout.url('network')),
         *_nova(layout),
     ]
+    if layout.settings.dashboard:
+        found.append(_wsgi(
+            layout, dashboard.NAME, 'openstack_dashboard.wsgi',
+            dashboard.environment(layout), path='/auth/login/', more=(
+                '--static-map', f'/static={dashboard.static(layout)}')))
     return {service.name: service for service in found}
 
 
@@ -124,7 +130,8 @@ def _room_of_nova_api(layout):
     return {}
 
 
-def _wsgi(layout, name, module, env, processes_=2, threads=8, path='/'):
+def _wsgi(layout, name, module, env, processes_=2, threads=8, path='/',
+          more=()):
     return Service(
         name, (
             layout.bin('uwsgi'),
@@ -136,7 +143,7 @@ def _wsgi(layout, name, module, env, processes_=2, threads=8, path='/'):
             '--lazy-apps', '--add-header', 'Connection: close',
             # Glance takes images in chunks.
             '--http-chunked-input', '--so-keepalive',
-            '--thunder-lock', '--disable-logging',
+            '--thunder-lock', '--disable-logging', *more,
         ), env, url=layout.url(name, path))
 
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A connection of the SDK with the token of the user of a request."""
+
+from django.conf import settings
+from horizon.utils import memoized
+from keystoneauth1 import plugin
+from keystoneauth1 import session
+import openstack
+from openstack_auth import utils as auth_utils
+from openstack_dashboard.api import base
+
+from nova_preempt import sdk
+from nova_preempt_dashboard import api
+
+
+class _UserAuth(plugin.BaseAuthPlugin):
+    """The token and the catalog that Horizon has of its user."""
+
+    def __init__(self, request):
+        super().__init__()
+        self._request = request
+
+    def get_token(self, session, **kwargs):
+        return self._request.user.token.id
+
+    def get_project_id(self, session, **kwargs):
+        return self._request.user.project_id
+
+    def get_endpoint_data(self, session, *, endpoint_override=None,
+                          service_type=None, **kwargs):
+        return super().get_endpoint_data(
+            session, endpoint_override=endpoint_override or base.url_for(
+                self._request, service_type), **kwargs)
+
+    def get_endpoint(self, session, *, service_type=None, **kwargs):
+        data = self.get_endpoint_data(
+            session, service_type=service_type, **kwargs)
+        return data.url if data else None
+
+
+@memoized.memoized
+def preemption(request):
+    """Return the api.Api of the user of a request."""
+    verify = not settings.OPENSTACK_SSL_NO_VERIFY and (
+        settings.OPENSTACK_SSL_CACERT or True)
+    conn = openstack.connection.Connection(
+        session=session.Session(
+            auth=_UserAuth(request), verify=verify,
+            original_ip=auth_utils.get_client_ip(request)),
+        region_name=request.user.services_region, app_name='horizon')
+    return api.Api(sdk.add_to(conn))

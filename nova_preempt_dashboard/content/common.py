@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base classes of tables, views and forms of all panels."""
+
+import re
+
+from django.utils.safestring import mark_safe
+from django.utils.translation import gettext_lazy as _
+from horizon import exceptions
+from horizon import forms
+from horizon import tables
+from openstack_dashboard.utils import settings as setting_utils
+
+from nova_preempt_dashboard import api
+from nova_preempt_dashboard import client
+from nova_preempt_dashboard import paging
+
+_FIELD = re.compile(r"'\w+\.(\w+)")
+# Of the detail page of a table's first column.
+SERVICE = 'preemption'
+
+
+def rule(name):
+    """Return the policy_rules of a panel or an action for one rule."""
+    return ((SERVICE, f'preemption:{name}'),)
+
+
+def call(request, text, function, *args, default=None, **values):
+    """Call a function of the API; show a message if it fails.
+
+    :param text: the message
+    :param default: returned on a failure
+    """
+    try:
+        return function(*args, **values)
+    except (api.RequestFailed, api.SignedOut):
+        exceptions.handle(request, text)
+        return default
+
+
+def get(request, text, redirect, function, *args, **values):
+    """Call a function of the API; redirect with a message if it fails."""
+    try:
+        return function(*args, **values)
+    except (api.RequestFailed, api.SignedOut):
+        exceptions.handle(request, text, redirect=redirect)
+
+
+class PagedTable(tables.DataTable):
+    """A table whose links to pages have trails."""
+
+    page = paging.Page([])
+
+    def get_pagination_string(self):
+        return self._link(self.page.next_trail)
+
+    def get_prev_pagination_string(self):
+        return self._link(self.page.previous_trail or '')
+
+    def _link(self, trail):
+        query = self.request.GET.copy()
+        query.pop('trail', None)
+        if trail:
+            query['trail'] = trail
+        # Encoded, and so free of markup.
+        return mark_safe(query.urlencode().replace('&', '&amp;'))
+
+
+class PagedView(tables.PagedTableMixin, tables.DataTableView):
+    """A table of one page of a list."""
+
+    failure = _('Unable to list.')
+
+    def read_page(self, size, trail):
+        """Return a paging.Page."""
+        raise NotImplementedError
+
+    def get_data(self):
+        page = call(
+            self.request, self.failure, self.read_page,
+            setting_utils.get_page_size(self.request),
+            self.request.GET.get('trail', ''), default=paging.Page([]))
+        self._has_more_data = bool(page.next_trail)
+        self._has_prev_data = page.previous_trail is not None
+        self.table.page = page
+        return page.items
+
+    @property
+    def api(self):
+        return client.preemption(self.request)
+
+
+class Form(forms.SelfHandlingForm):
+    """A form that shows a refusal of the API at the field it is about.
+
+    :cvar api_fields: {field of the API: field of the form} where they differ
+    """
+
+    api_fields = {}
+
+    @property
+    def api(self):
+        return client.preemption(self.request)
+
+    def send(self, function, *args, **values):
+        """Call a function of the API; return None if it refuses."""
+        try:
+            return function(*args, **values)
+        except api.RequestFailed as exc:
+            self._show(str(exc))
+            return None
+
+    def _show(self, text):
+        found = _FIELD.search(text)
+        name = found and self.api_fields.get(found.group(1), found.group(1))
+        self.add_error(name if name in self.fields else None, text)
+
+
+class FormView(forms.ModalFormView):
+    """A form as a dialog, or as a page for a browser that opens it alone.
+
+    :cvar help_texts: paragraphs beside the form
+    :cvar check_label: of a second button that changes nothing, '' for none
+    """
+
+    template_name = 'nova_preempt/form.html'
+    help_texts = ()
+    check_label = ''
+
+    @property
+    def api(self):
+        return client.preemption(self.request)
+
+    def get_context_data(self, **kwargs):
+        context = super().get_context_data(**kwargs)
+        context.update(
+            help_texts=self.help_texts, check_label=self.check_label,
+            modal_header=self.page_title, submit_url=self.request.path)
+        return context
+
+
+def moment_field(label, help_text='', **values):
+    """Return a field of a date and a time, in the user's time zone."""
+    return forms.DateTimeField(
+        label=label, help_text=help_text, input_formats=[
+            '%Y-%m-%dT%H:%M', '%Y-%m-%dT%H:%M:%S', '%Y-%m-%d %H:%M'],
+        widget=forms.DateTimeInput(
+            format='%Y-%m-%dT%H:%M', attrs={'type': 'datetime-local'}),
+        **values)

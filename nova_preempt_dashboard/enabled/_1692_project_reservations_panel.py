@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The panel Project > Preemption > Reservations."""
+
+PANEL = 'reservations'
+PANEL_DASHBOARD = 'project'
+PANEL_GROUP = 'preemption'
+ADD_PANEL = ('nova_preempt_dashboard.content.reservations.panel.'
+             'Reservations')
