@@ -22,6 +22,7 @@ from nova_preempt.cloud import host_records
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database_clock
+from nova_preempt.engine import periodic_tasks
 from nova_preempt.handover import process_lease
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import lease_event_loop
@@ -86,8 +87,10 @@ def patches(world):
         mock.patch.object(host_states, 'FEW', -1),
         mock.patch.object(rpc.EngineClient, '_send', bus.sender(world)),
         mock.patch.object(lease_cache, 'current', world.current_leases),
-        # Most of its readings find nothing, and take time.
+        # Most of its readings find nothing, and take time, as do those of an
+        # engine that does not lead.
         mock.patch.object(lease_event_loop, 'POLL_S', 5.0),
+        mock.patch.object(periodic_tasks, 'RETRY_S', 20.0),
         mock.patch.object(host_records, 'is_up', _is_up),
         mock.patch.object(process_lease.LockFiles, 'hold', _holder(world)),
         *_transactions(world))
@@ -97,7 +100,7 @@ def _transactions(world):
     """The transactions, before and after which other tasks may go on."""
     inside = set()                # tasks within a transaction
 
-    def seamed(transaction):
+    def seamed(name, transaction):
         @contextlib.contextmanager
         def within(database):
             task = world.loop.current
@@ -112,7 +115,7 @@ def _transactions(world):
                     yield session
             finally:
                 inside.remove(task)
-                world.writes += 1
+                world.writes += name == 'writer'
             if world.faults.draw() == 'lost':
                 world.loop.tell('answer lost', 'database')
                 raise db_exc.DBConnectionError('explored: answer lost')
@@ -120,5 +123,5 @@ def _transactions(world):
         return within
 
     database = memory_database.MemoryDatabase
-    return [mock.patch.object(database, name, seamed(getattr(database, name)))
-            for name in ('reader', 'writer')]
+    return [mock.patch.object(database, name, seamed(
+        name, getattr(database, name))) for name in ('reader', 'writer')]

@@ -74,7 +74,7 @@ class Server(_Loaded):
 
     @property
     def is_preemptible(self):
-        return self.flavor.extra_specs.get('preemptible:enabled') == 'true'
+        return requests.is_preemptible(self.flavor)
 
     @property
     def amounts(self):

@@ -38,6 +38,12 @@ CONF = nova.conf.CONF
 _DATABASE = [None]
 
 
+@functools.cache
+def _messaging_options():
+    """Return what oslo.messaging's list_opts() copies for each call."""
+    return messaging_opts.list_opts()
+
+
 @contextlib.contextmanager
 def configured(directory, settings):
     """Within, Nova's configuration is that of an exploration.
@@ -46,7 +52,7 @@ def configured(directory, settings):
     :param settings: {(group, option): value}
     """
     nova_preempt.conf.register_opts(CONF)
-    for group, options in messaging_opts.list_opts():
+    for group, options in _messaging_options():
         CONF.register_opts(options, group=group)
     CONF([], default_config_files=[], default_config_dirs=[], project='nova',
          version='0')

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flavors, and requests as Nova's conductor sends them to the scheduler."""
 
+import functools
+
 from nova import objects
 
 
@@ -13,8 +15,16 @@ def flavor(number, name, vcpus, extra_specs):
         extra_specs=dict(extra_specs), deleted=False)
 
 
+# NOTE: a Flavor is compared by identity, and none of an exploration changes.
+@functools.lru_cache(maxsize=1000)
+def is_preemptible(item):
+    """Return whether servers of a Flavor are preemptible."""
+    return item.extra_specs.get('preemptible:enabled') == 'true'
+
+
+@functools.lru_cache(maxsize=1000)
 def amounts(item):
-    """{class: amount} that Nova claims for a Flavor."""
+    """{class: amount} that Nova claims for a Flavor; nobody changes it."""
     return {'VCPU': item.vcpus, 'MEMORY_MB': item.memory_mb,
             'DISK_GB': item.root_gb}
 

@@ -51,6 +51,20 @@ def _budgets(decisions):
                                                 most)
 
 
+def _records(database):
+    return (db.Decisions(database).get_decisions(),
+            decision_owners.get_leases(database),
+            energy_store.get_power(database))
+
+
+def _reservations(database):
+    return reservations.Reservations(database).list()
+
+
+def _requests(database):
+    return backlog_store.find(database, with_bodies=False)
+
+
 class Watcher:
     """Records acts, and takes snapshots.
 
@@ -67,7 +81,7 @@ class Watcher:
         self._moved = set()       # (decision, server) that are to be migrated
         self._robbed = set()      # victims whose space an operator has freed
         self._paused_since_s = {}  # what is paused: since when
-        self._found = (), {}, {}
+        self._found = {}          # function: what it has read
         self._read_at = -1        # world.writes when that was read
 
     def act(self, method, uuid):
@@ -236,19 +250,22 @@ class Watcher:
         finally:
             loop.current = current
 
+    def _read_once(self, read):
+        """Read the database, or return what was read since the last write."""
+        if self._world.writes != self._read_at:
+            self._read_at = self._world.writes
+            self._found = {}
+        if read not in self._found:
+            self._found[read] = self._read(read)
+        return self._found[read]
+
     def _records(self):
         """Return the records of the database as of the last write.
 
         :returns: [db.Decision], {name of an owner: whether it lives}, and
             {host: its power}
         """
-        if self._world.writes != self._read_at:
-            self._read_at = self._world.writes
-            self._found = self._read(lambda database: (
-                db.Decisions(database).get_decisions(),
-                decision_owners.get_leases(database),
-                energy_store.get_power(database)))
-        return self._found
+        return self._read_once(_records)
 
     def open_decisions(self):
         """Return the db.Decisions that are not finished."""
@@ -307,15 +324,13 @@ class Watcher:
         """Return the reservation_model.Reservations, if they are on."""
         if ('reservation', 'enabled') not in self._world.settings:
             return []
-        return self._read(
-            lambda database: reservations.Reservations(database).list())
+        return self._read_once(_reservations)
 
     def requests(self):
         """Return the backlog_model.Requests, if the backlog is on."""
         if ('backlog', 'enabled') not in self._world.settings:
             return []
-        return self._read(
-            lambda database: backlog_store.find(database, with_bodies=False))
+        return self._read_once(_requests)
 
     def _waiting(self, each):
         of_it = f'backlog:{each.uuid}:'
