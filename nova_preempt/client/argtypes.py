@@ -99,3 +99,12 @@ def host_property(text):
     except ValueError as exc:
         raise argparse.ArgumentTypeError(
             f'the value of {name!r} must be a JSON list: {exc}') from None
+
+
+def sort_key(text):
+    """Return (name of a column, whether it is descending) of "name:desc"."""
+    name, _, direction = text.partition(':')
+    if not name or direction not in ('', 'asc', 'desc'):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} must be <column>, <column>:asc or <column>:desc')
+    return re.sub(r'\W+', '_', name.lower()).strip('_'), direction == 'desc'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""openstack backlog request create, list, show, set, cancel; stats, report.
+"""openstack backlog request create, list, show, set, delete, and more.
 
 Times are UTC, as the API has them.
 """
@@ -16,6 +16,7 @@ from nova_preempt.client import base
 from nova_preempt.client import boot_body
 from nova_preempt.client import name_lookup
 from nova_preempt.client import plot
+from nova_preempt.client import sentences
 
 LOG = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class CreateRequest(base.ShowCommand):
             '--compute-version', metavar='<version>',
             help='Microversion of Nova for the body'),
         *_WISHES)
+    why = sentences.backlog_request
 
     def ask(self, client, args):
         if args.body is None:
@@ -123,18 +125,19 @@ class ListRequests(base.ProjectListCommand):
     """List requests for servers, newest first"""
 
     call = 'backlog_requests'
+    empty = 'No request for servers has been created in this project.'
     same = ('status',)
     options = (
         base.option('--status', metavar='<status>',
                     choices=argtypes.REQUEST_STATUSES,
                     help=', '.join(argtypes.REQUEST_STATUSES)),
-        base.option('--user', metavar='<user-id>',
-                    help='List requests of this user'),
+        base.option('--user', metavar='<user>',
+                    help='List requests of this user (name or id)'),
         *base.of_projects('request'))
     columns = {
         'ID': 'id', 'Name': 'name', 'Status': 'status', 'Count': 'count',
-        'Position': base.maybe('position'),
-        'Estimate (s)': base.maybe('estimate_s')}
+        'Position': 'position',
+        'Estimate (s)': 'estimate_s'}
     more_columns = {
         'Flavors': base.each('flavors', 'name'), 'Class': 'class_name',
         'Created At': 'created_at',
@@ -143,35 +146,35 @@ class ListRequests(base.ProjectListCommand):
         'User': 'user_id', 'Reason': 'reason'}
 
     def query(self, args):
-        return {'user_id': args.user}
+        return {'user_id': args.user and name_lookup.user_id(self, args.user)}
 
 
 class ShowRequest(base.ShowCommand):
     """Show a request with its servers and the reason why it waits"""
 
     options = (_request(),)
+    why = sentences.backlog_request
 
     def ask(self, client, args):
         return client.get_backlog_request(_id(client, args.request))
 
 
-class SetRequest(base.ShowCommand):
+class SetRequest(base.ActionCommand):
     """Change an open request"""
 
     options = (
-        _request(), base.option('--name', metavar='<name>'), *_WISHES,
+        _request(), base.option('--name', metavar='<name>',
+                                help='New name of the request'), *_WISHES,
         base.option(
             '--unset', metavar='<what>', action='append', choices=_UNSET,
             help=f'Clear one of {", ".join(_UNSET)}; may be repeated'))
 
-    def ask(self, client, args):
+    def act(self, client, args):
         changes = {**base.given(name=args.name), **_wishes(args)}
         for name in args.unset or ():
             changes[_UNSET[name]] = '' if name == 'class' else None
-        if not changes:
-            raise exceptions.CommandError('Give at least one option.')
-        return client.update_backlog_request(
-            _id(client, args.request), **changes)
+        base.required(changes)
+        client.update_backlog_request(_id(client, args.request), **changes)
 
 
 class CancelRequests(base.ActionCommand):
@@ -198,8 +201,9 @@ class ShowStatistics(base.ListCommand):
         'By Status': lambda item: format_columns.DictColumn(
             item['requests_by_status']),
         'Started': 'started', 'Started per Hour': 'started_per_hour',
-        'Median Wait (s)': base.maybe('median_wait_s'),
-        '95% Wait (s)': base.maybe('p95_wait_s')}
+        'Median Wait (s)': 'median_wait_s',
+        '95% Wait (s)': 'p95_wait_s'}
+    empty = 'There are no requests.'
 
     def ask(self, client, args):
         found = client.get_backlog_statistics(**base.given(hours=args.hours))
@@ -227,6 +231,7 @@ class ListServiceClasses(base.ListCommand):
         'Safety Margin (s)': 'safety_margin_s',
         'Overhead Limit': 'overhead_limit', 'Least Run (s)': 'least_run_s',
         'Open': 'open'}
+    empty = 'The operator has configured no classes of service.'
 
     def ask(self, client, args):
         return client.backlog_classes()
@@ -247,7 +252,8 @@ class ShowDispatchPlan(base.ListCommand):
         'Flavor': 'flavor', 'Count': 'count',
         'Hosts': lambda item: format_columns.DictColumn({
             host['name']: host['count'] for host in item['hosts']}),
-        'Why Nova Chooses': lambda item: item.get('reason', '')}
+        'Why Nova Chooses': 'reason'}
+    empty = 'No request waits that could start now.'
 
     def ask(self, client, args):
         found = client.get_backlog_plan()

@@ -3,8 +3,11 @@
 
 import json
 import logging
+import re
 
 from cliff import columns
+from keystoneauth1 import exceptions as ks_exc
+from openstack import exceptions as sdk_exc
 from openstack import resource
 from osc_lib import exceptions
 from osc_lib.cli import format_columns
@@ -13,8 +16,13 @@ from osc_lib.command import command
 from nova_preempt.client import argtypes
 from nova_preempt.client import name_lookup
 from nova_preempt.client import plot
+from nova_preempt.client import table_text
 
 LOG = logging.getLogger(__name__)
+
+# Errors of a service that does not answer, or not as expected.
+_UNREACHABLE = (ks_exc.ConnectFailure, ks_exc.DiscoveryFailure,
+                sdk_exc.ServiceDiscoveryException)
 
 TIME = 'ISO 8601, UTC without an offset'
 
@@ -26,11 +34,11 @@ class JsonColumn(columns.FormattableColumn):
         return json.dumps(self._value, indent=2, sort_keys=True)
 
 
-class OptionalColumn(columns.FormattableColumn):
-    """A value that may be None: empty in tables, null in JSON."""
+class ValueColumn(columns.FormattableColumn):
+    """A value of the API: empty in tables if it is None, null in JSON."""
 
     def human_readable(self):
-        return '' if self._value is None else str(self._value)
+        return table_text.scalar(self._value)
 
 
 def client(command):
@@ -66,8 +74,19 @@ INTERVAL = (
            help=f'List items before this time ({TIME})'))
 
 
+def refusal(exc):
+    """Return why a call failed, as one sentence without URLs."""
+    if isinstance(exc, _UNREACHABLE):
+        return ('The service cannot be reached; does it run, and is its '
+                'endpoint right?')
+    details = getattr(exc, 'details', None)
+    if not details:
+        return str(exc)
+    return ' '.join(str(details).split())
+
+
 class CommandWithOptions:
-    """A command with declared arguments.
+    """A command with declared arguments, whose failures are one sentence.
 
     :cvar options: results of option() and one_of(), in the order of the help
     """
@@ -79,6 +98,13 @@ class CommandWithOptions:
         for add in self.options:
             add(parser)
         return parser
+
+    def run(self, args):
+        try:
+            return super().run(args)
+        except (sdk_exc.HttpException, *_UNREACHABLE) as exc:
+            LOG.debug('The call failed.', exc_info=True)
+            raise exceptions.CommandError(refusal(exc)) from None
 
 
 class ActionCommand(CommandWithOptions, command.Command):
@@ -97,24 +123,50 @@ class ActionCommand(CommandWithOptions, command.Command):
             try:
                 act(name)
             except Exception as exc:  # noqa: BLE001 - goes on with the next
-                LOG.error('Cancelling %s failed: %s', name, exc)
+                LOG.error('Cancelling %s failed: %s', name, refusal(exc))
                 failed += 1
         if failed:
             raise exceptions.CommandError(
                 f'{failed} of {len(names)} {kind} could not be cancelled.')
 
 
+def required(changes):
+    """Return the changes that a command was asked for.
+
+    :raises CommandError: there are none
+    """
+    if not changes:
+        raise exceptions.CommandError('Give at least one option.')
+    return changes
+
+
 class ShowCommand(CommandWithOptions, command.ShowOne):
     """A command that shows the resource or dict that ask() returns.
 
-    :cvar for_people: whether tables show costs in seconds, and hide None
+    A table begins with a sentence, has names beside ids, and omits members
+    without a value.
+
+    :cvar why: a function of sentences, None for no sentence
     """
 
-    for_people = True
+    why = None
 
     def take_action(self, args):
-        return shown(self.ask(client(self), args),
-                     args if self.for_people else None)
+        item = self.ask(client(self), args)
+        if isinstance(item, resource.Resource):
+            item = item.answer()
+        if args.formatter != 'table':
+            return zip(*sorted(
+                (name, JsonColumn(value) if isinstance(value, dict | list)
+                 else ValueColumn(value)) for name, value in item.items()),
+                strict=True)
+        names = name_lookup.names(self, table_text.find_ids(item))
+        shown = [(name, table_text.scalar(value) if name == 'id' else
+                  table_text.block(value, names))
+                 for name, value in table_text.rows(item)]
+        sentence = self.why and type(self).why(item)
+        return zip(*([('why', sentence)] if sentence else []), *shown,
+                   strict=True)
 
 
 class ListCommand(CommandWithOptions, command.Lister):
@@ -122,13 +174,20 @@ class ListCommand(CommandWithOptions, command.Lister):
 
     :cvar columns: {heading: name of a field, or function of an item}
     :cvar more_columns: further columns of --long
+    :cvar empty: a sentence that says why a list may be empty
     """
 
     columns = {}
     more_columns = {}
+    empty = ''
 
     def get_parser(self, prog_name):
         parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--sort', metavar='<column>[:asc|desc]', action='append',
+            type=argtypes.sort_key, default=[],
+            help='Sort by a column, such as created_at:desc, among the items '
+                 'that are listed (may be repeated)')
         if self.more_columns:
             parser.add_argument('--long', action='store_true',
                                 help='More columns')
@@ -136,12 +195,52 @@ class ListCommand(CommandWithOptions, command.Lister):
 
     def take_action(self, args):
         items = list(self.ask(client(self), args))
-        columns = dict(self.columns)
-        if self.more_columns and args.long:
-            columns.update(self.more_columns)
-        return tuple(columns), [
-            tuple(item[field] if isinstance(field, str) else field(item)
-                  for field in columns.values()) for item in items]
+        every = {**self.columns, **self.more_columns}
+        rows = [{name: _cell(item, field) for name, field in every.items()}
+                for item in items]
+        for key, is_descending in reversed(args.sort):
+            _sort(rows, every, key, is_descending)
+        shown = (every if self.more_columns and args.long else self.columns)
+        if not items and args.formatter == 'table':
+            self.app.stderr.write(f'{self.why_empty(client(self), args)}\n')
+        return tuple(shown), [tuple(row[name] for name in shown)
+                              for row in rows]
+
+    def why_empty(self, client, args):
+        """Return why there are no items, as a sentence."""
+        return self.empty
+
+
+def _cell(item, field):
+    value = item.get(field) if isinstance(field, str) else field(item)
+    if isinstance(value, columns.FormattableColumn):
+        return value
+    return ValueColumn(value)
+
+
+def _sort(rows, headings, key, is_descending):
+    """Sort rows by the column that a key names; empty cells come last."""
+    known = {re.sub(r'\W+', '_', name.lower()).strip('_'): name
+             for name in headings}
+    if key not in known:
+        raise exceptions.CommandError(
+            f'--sort: there is no column {key!r}; columns are '
+            f'{", ".join(sorted(known))}.')
+    heading = known[key]
+
+    def rank(row):
+        value = row[heading].machine_readable()
+        return str(value) if isinstance(value, dict | list) else value
+
+    empty = [row for row in rows if rank(row) is None]
+    full = sorted((row for row in rows if rank(row) is not None), key=rank,
+                  reverse=is_descending)
+    rows[:] = full + empty
+
+
+# Options that narrow a list.
+_FILTERS = ('status', 'name', 'server', 'victim', 'flavor', 'host', 'user',
+            'since', 'until', 'marker')
 
 
 class ProjectListCommand(ListCommand):
@@ -164,26 +263,26 @@ class ProjectListCommand(ListCommand):
             **self.query(args)))
         if not found and getattr(args, 'host', None):
             name_lookup.check_host(client, args.host)
-        if not found:
-            self._tell_of_others(args, ask)
         return found
 
     def query(self, args):
         """Return further parameters of the method."""
         return {}
 
-    def _tell_of_others(self, args, ask):
-        """Write a hint to --all-projects if other projects have items."""
-        if args.all_projects or args.project or args.formatter != 'table':
-            return
+    def why_empty(self, client, args):
+        filters = [f'--{name}' for name in _FILTERS
+                   if getattr(args, name, None)]
+        if filters:
+            return f'Nothing matches {", ".join(filters)}.'
+        if args.all_projects or args.project:
+            return 'There are none.'
         try:
-            others = list(ask(max_items=1, all_projects=True))
+            others = list(getattr(client, self.call)(
+                max_items=1, all_projects=True))
         except name_lookup.FAILURES:
-            return
-        if others:
-            self.app.stderr.write(
-                'This project has none; --all-projects lists the items of '
-                'all projects.\n')
+            others = []
+        return self.empty + (
+            ' --all-projects lists those of all projects.' if others else '')
 
 
 def of_projects(kind, whose='List only items of'):
@@ -211,7 +310,6 @@ class ReportCommand(ShowCommand):
 
     options = (*INTERVAL, PLOT, option(
         '--series', action='store_true', help='Show each point in time, too'))
-    for_people = False
     draw = None
 
     def ask(self, client, args):
@@ -236,38 +334,7 @@ def drawn(draw, found, file):
         raise exceptions.CommandError(str(exc)) from None
 
 
-def maybe(name):
-    """Return a column of a field that may be None."""
-    return lambda item: OptionalColumn(item.get(name))
-
-
 def each(name, key):
     """Return a column of a list field: the value of a key of its members."""
     return lambda item: format_columns.ListColumn(
         [member[key] for member in item[name]])
-
-
-def shown(item, args=None):
-    """Return a resource or dict in the form that ShowOne needs.
-
-    :param args: of the command; with them, tables show costs in seconds and
-        hide None
-    """
-    if isinstance(item, resource.Resource):
-        item = item.answer()
-    if getattr(args, 'formatter', '') == 'table':
-        item = _for_people(item)
-    return zip(*sorted(
-        (name, JsonColumn(value) if isinstance(value, dict | list) else
-         OptionalColumn(value)) for name, value in item.items()), strict=True)
-
-
-def _for_people(value):
-    if isinstance(value, list):
-        return [_for_people(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {('cost_s' if name == 'cost_us' else name):
-            (item / 1e6 if name == 'cost_us' and item is not None
-             else _for_people(item)) for name, item in value.items()
-            if item is not None}

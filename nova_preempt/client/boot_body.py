@@ -33,8 +33,10 @@ def add(parser):
     parser.add_argument(
         '--security-group', metavar='<name>', action='append',
         help='Security group; may be repeated')
-    parser.add_argument('--availability-zone', metavar='<zone>')
-    parser.add_argument('--description', metavar='<text>')
+    parser.add_argument('--availability-zone', metavar='<zone>',
+                        help='Availability zone of the servers')
+    parser.add_argument('--description', metavar='<text>',
+                        help='Description of the servers')
     parser.add_argument(
         '--property', metavar='<name=value>', action='append', type=pair,
         help='Metadata of the servers; may be repeated')

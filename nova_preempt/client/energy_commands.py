@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack energy show, hosts, report and more, for administrators."""
+"""openstack energy show, report and host, for administrators."""
 
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import plot
+from nova_preempt.client import sentences
 
-_HOST = base.option('host', metavar='<host>')
+_HOST = base.option('host', metavar='<host>', help='Name of the host')
 
 
 class ShowEnergy(base.ShowCommand):
@@ -15,7 +16,6 @@ class ShowEnergy(base.ShowCommand):
         '--since', metavar='<time>', type=argtypes.time,
         help='Start of the savings (ISO 8601, UTC without an offset; '
              'default: 30 days ago)'),)
-    for_people = False
 
     def ask(self, client, args):
         return client.get_energy(since=args.since)
@@ -38,6 +38,8 @@ class ListHosts(base.ListCommand):
         'Measured At': _figure('measured_at'), 'Source': _figure('source'),
         'Boot (s)': 'boot_s', 'Idle Intervals': 'idle_intervals',
         'Reason': 'reason'}
+    empty = ('No host has been measured or switched yet; is [energy] '
+             'configured, and the engine running?')
 
     def ask(self, client, args):
         return sorted(client.energy_hosts(), key=_rank)
@@ -70,7 +72,17 @@ class RetryHostBoot(base.ActionCommand):
         client.retry_energy_host(args.host)
 
 
-class SetHostEfficiency(base.ShowCommand):
+class ShowHost(base.ShowCommand):
+    """Show the speed, power and power state of a host"""
+
+    options = (_HOST,)
+    why = sentences.energy_host
+
+    def ask(self, client, args):
+        return client.get_energy_host(args.host)
+
+
+class SetHostEfficiency(base.ActionCommand):
     """Set the speed and power of a host, replacing measured figures"""
 
     options = (
@@ -83,8 +95,8 @@ class SetHostEfficiency(base.ShowCommand):
         base.option('--source', metavar='<text>',
                     help='Origin of the figures'))
 
-    def ask(self, client, args):
-        return client.set_energy_figures(args.host, **base.given(
+    def act(self, client, args):
+        client.set_energy_figures(args.host, **base.given(
             flops=args.flops, watts=args.watts, idle_watts=args.idle_watts,
             source=args.source))
 

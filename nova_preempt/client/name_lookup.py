@@ -15,6 +15,9 @@ from osc_lib import exceptions
 #: Errors of calls that were refused or failed.
 FAILURES = (sdk_exc.SDKException, ks_exc.ClientException)
 
+#: The most servers, and projects, whose names one answer looks up.
+MOST_NAMES = 20
+
 # Errors without a catalog, or without the service in it.
 _NO_SERVICE = (ks_exc.EndpointNotFound, ks_exc.CatalogException,
                ks_exc.DiscoveryFailure, sdk_exc.ServiceDiscoveryException)
@@ -48,14 +51,18 @@ def project_id(command, name):
 
     :raises CommandError: there is none, or more than one
     """
+    return _in_keystone(command, 'project', name)
+
+
+def _in_keystone(command, kind, name):
     try:
-        return _found(command, 'identity', 'project', name)
+        return _found(command, 'identity', kind, name)
     except sdk_exc.ForbiddenException:
         # The usual format of Keystone's ids.
         if re.fullmatch('[0-9a-f]{32}', name.replace('-', '').lower()):
             return name
         raise exceptions.CommandError(
-            f'You may not look up project {name!r} in Keystone; use its id.'
+            f'You may not look up {kind} {name!r} in Keystone; use its id.'
         ) from None
 
 
@@ -92,6 +99,35 @@ def network_id(command, name):
     """Return the id of a network from its id or name."""
     return name if is_uuid(name) else _found(
         command, 'network', 'network', name)
+
+
+def user_id(command, name):
+    """Return the id of a user from its id or name.
+
+    :raises CommandError: there is none, or more than one
+    """
+    return _in_keystone(command, 'user', name)
+
+
+def names(command, ids):
+    """Return {id: name} of servers and projects, as far as they are found.
+
+    :param ids: {'server' or 'project': ids}
+    """
+    found = {}
+    if not _has_catalog(command):
+        return found
+    connection = command.app.client_manager.sdk_connection
+    for service, kind in (('compute', 'server'), ('identity', 'project')):
+        for each in sorted(ids[kind])[:MOST_NAMES]:
+            try:
+                found[each] = getattr(getattr(connection, service),
+                                      f'get_{kind}')(each).name
+            except sdk_exc.NotFoundException:
+                continue
+            except (*FAILURES, *_NO_SERVICE):
+                break
+    return found
 
 
 def _has_catalog(command):

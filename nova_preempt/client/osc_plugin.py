@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin of openstackclient."""
 
+import importlib.util
+import logging
+import sys
+
 from osc_lib import exceptions
 from osc_lib import utils
 
 from nova_preempt import sdk
+
+LOG = logging.getLogger(__name__)
 
 API_NAME = 'preemption'
 API_VERSION_OPTION = 'os_preemption_api_version'
@@ -28,6 +34,7 @@ def check_api_version(version):
     :returns: True, so that openstackclient does not check it
     :raises CommandError: it is not supported
     """
+    _warn_of_clash(sys.argv)
     if version not in API_VERSIONS:
         raise exceptions.CommandError(
             f'--os-preemption-api-version (or OS_PREEMPTION_API_VERSION) '
@@ -35,6 +42,18 @@ def check_api_version(version):
             f'{", ".join(API_VERSIONS)}. It is the major version; each '
             'command requests the microversion that it needs.')
     return True
+
+
+def _warn_of_clash(words):
+    """Warn if the words may be a command of ours, or one of Blazar."""
+    if {'reservation', 'host'} <= set(words) and importlib.util.find_spec(
+            'blazarclient'):
+        LOG.warning(
+            'The plugins of Blazar and of nova-preempt both have the commands '
+            '"reservation host list", "show" and "set"; "openstack help '
+            'reservation host list" names the one that answers. "openstack '
+            'preemption host list", "show" and "set" are those of '
+            'nova-preempt.')
 
 
 def build_option_parser(parser):

@@ -25,6 +25,7 @@ class ListPauses(base.ListCommand):
     columns = {'What': 'what', 'Since': 'since', 'Reason': 'reason',
                'User': 'user_id', 'Project': 'project_id',
                'Request': 'request_id'}
+    empty = 'Nothing is paused.'
 
     def ask(self, client, args):
         return client.pauses()

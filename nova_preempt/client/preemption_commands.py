@@ -9,24 +9,27 @@ from osc_lib.cli import format_columns
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
+from nova_preempt.client import sentences
 
-_ZONE = base.option('--availability-zone', metavar='<zone>')
+_ZONE = base.option('--availability-zone', metavar='<zone>',
+                    help='Only hosts of this availability zone')
 
 
 def _of_server(name):
     """Return a column of the placed server, empty if it is unknown."""
-    return lambda item: base.OptionalColumn((item['server'] or {}).get(name))
+    return lambda item: (item['server'] or {}).get(name)
 
 
 def _cost_s(item):
     cost_us = item.get('cost_us')
-    return base.OptionalColumn(None if cost_us is None else cost_us / 1e6)
+    return None if cost_us is None else cost_us / 1e6
 
 
 class ListPreemptions(base.ProjectListCommand):
     """List preemptions, newest first"""
 
     call = 'preemptions'
+    empty = 'No preemption has affected servers of this project.'
     same = ('flavor', 'status', 'since', 'until', 'host')
     options = (
         base.option('--server', metavar='<server>',
@@ -48,12 +51,12 @@ class ListPreemptions(base.ProjectListCommand):
     columns = {
         'ID': 'id', 'Created At': 'created_at', 'Status': 'status',
         'Operation': 'operation', 'Flavor': _of_server('flavor'),
-        'Host': base.maybe('host'), 'Server': _of_server('id'),
+        'Host': 'host', 'Server': _of_server('id'),
         'Victims': base.each('victims', 'server_id')}
     more_columns = {
         'Victim Flavors': lambda item: format_columns.ListColumn(
             sorted({victim['flavor'] for victim in item['victims']})),
-        'Cost (s)': _cost_s, 'Reason': base.maybe('reason')}
+        'Cost (s)': _cost_s, 'Reason': 'reason'}
 
     def query(self, args):
         return {'server_id': args.server
@@ -65,7 +68,10 @@ class ListPreemptions(base.ProjectListCommand):
 class ShowPreemption(base.ShowCommand):
     """Show a preemption with its decision record"""
 
-    options = (base.option('preemption', metavar='<preemption-id>'),)
+    options = (base.option('preemption', metavar='<preemption-id>',
+                           help='Id of the preemption'),)
+
+    why = sentences.preemption
 
     def ask(self, client, args):
         return client.get_preemption(args.preemption)
@@ -79,6 +85,7 @@ class PreviewPreemption(base.ShowCommand):
                     help='Flavor of the new server (name or id)'), _ZONE,
         base.option('--host', metavar='<host>', help='Host of the new '
                     'server (administrators)'))
+    why = sentences.explanation
 
     def ask(self, client, args):
         name_lookup.check_zone(self, args.availability_zone)
@@ -100,6 +107,7 @@ class TriggerEviction(base.ShowCommand):
                     help='Server to evict (name or id)'),
         base.option('--reason', metavar='<text>',
                     help='Reason in the record of the preemption'))
+    why = sentences.preemption
 
     def ask(self, client, args):
         return client.simulate_preemption(
@@ -115,12 +123,13 @@ class ShowStatistics(base.ListCommand):
 
     options = base.INTERVAL
     columns = {
-        'Flavor': 'flavor', 'Preemptions': base.maybe('preemptions'),
+        'Flavor': 'flavor', 'Preemptions': 'preemptions',
         'By Status': _by_status('preemptions_by_status'),
-        'Victims': base.maybe('victims'),
+        'Victims': 'victims',
         'Victims By Status': _by_status('victims_by_status'),
-        'Servers Placed': base.maybe('servers_placed'),
-        'Mean Lifetime (s)': base.maybe('mean_lifetime_s')}
+        'Servers Placed': 'servers_placed',
+        'Mean Lifetime (s)': 'mean_lifetime_s'}
+    empty = 'There are no preemptions.'
 
     def ask(self, client, args):
         found = client.get_preemption_statistics(
@@ -136,10 +145,11 @@ class ShowCapacityByFlavor(base.ListCommand):
                     help='Flavors (names or ids)'),
         _ZONE)
     columns = {
-        'Flavor': base.maybe('flavor'),
-        'Availability Zone': base.maybe('availability_zone'),
-        'Preemptible': base.maybe('preemptible'),
-        'Normal': base.maybe('normal')}
+        'Flavor': 'flavor',
+        'Availability Zone': 'availability_zone',
+        'Preemptible': 'preemptible',
+        'Normal': 'normal'}
+    empty = 'There is no availability zone with hosts.'
 
     def ask(self, client, args):
         name_lookup.check_zone(self, args.availability_zone)

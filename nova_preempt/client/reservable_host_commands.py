@@ -8,8 +8,9 @@ from osc_lib.cli import format_columns
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
+from nova_preempt.client import sentences
 
-_HOST = base.option('host', metavar='<host>')
+_HOST = base.option('host', metavar='<host>', help='Name of the host')
 _PROJECT = base.option('project', metavar='<project>',
                        help='Project (name or id)')
 
@@ -27,8 +28,9 @@ class ListHosts(base.ListCommand):
             for its in item['reservations']])}
     more_columns = {
         'Servers': 'running_servers',
-        'FLOPS per Watt': base.maybe('flops_per_watt'),
+        'FLOPS per Watt': 'flops_per_watt',
         'Properties': lambda item: base.JsonColumn(item['properties'])}
+    empty = 'Nova has no compute host, or none after --marker.'
 
     def ask(self, client, args):
         return client.hosts(max_items=args.limit, marker=args.marker)
@@ -38,12 +40,13 @@ class ShowHost(base.ShowCommand):
     """Show a host, its properties and reservations (administrators)"""
 
     options = (_HOST,)
+    why = sentences.reservable_host
 
     def ask(self, client, args):
         return client.get_host(args.host)
 
 
-class SetHost(base.ShowCommand):
+class SetHost(base.ActionCommand):
     """Set whether a host is reservable, and properties (administrators)"""
 
     options = (
@@ -65,7 +68,7 @@ class SetHost(base.ShowCommand):
             '--unset-property', metavar='<name>', action='append',
             default=[], help='Unset an extra property (may be repeated)'))
 
-    def ask(self, client, args):
+    def act(self, client, args):
         changes = {}
         if args.default_reservable or args.reservable is not None:
             changes['reservable'] = args.reservable
@@ -73,9 +76,7 @@ class SetHost(base.ShowCommand):
                  **dict.fromkeys(args.unset_property)}
         if extra:
             changes['extra'] = extra
-        if not changes:
-            raise exceptions.CommandError('Give at least one option.')
-        return client.update_host(args.host, **changes)
+        client.update_host(args.host, **base.required(changes))
 
 
 class ListHostProperties(base.ListCommand):
@@ -86,24 +87,26 @@ class ListHostProperties(base.ListCommand):
         'Values': lambda item: format_columns.ListColumn(
             list(map(str, item.known_values))),
         'Hidden': 'hidden'}
+    empty = 'No host can be reserved, or all its properties are hidden.'
 
     def ask(self, client, args):
         return client.properties()
 
 
-class SetPropertyVisibility(base.ShowCommand):
+class SetPropertyVisibility(base.ActionCommand):
     """Hide a property of hosts from users, or show it (administrators)"""
 
     options = (
-        base.option('property', metavar='<property>'),
+        base.option('property', metavar='<property>',
+                    help='Name of the property'),
         base.one_of(
             base.option('--hidden', dest='hidden', action='store_const',
                         const=True, help='Hide it from users'),
             base.option('--visible', dest='hidden', action='store_const',
                         const=False, help='Show it to users'), required=True))
 
-    def ask(self, client, args):
-        return client.update_property(args.property, hidden=args.hidden)
+    def act(self, client, args):
+        client.update_property(args.property, hidden=args.hidden)
 
 
 class ShowProjectLimits(base.ShowCommand):
@@ -112,6 +115,7 @@ class ShowProjectLimits(base.ShowCommand):
     options = (base.option(
         'project', metavar='<project>', nargs='?',
         help='Project (name or id; administrators; default: your own)'),)
+    why = sentences.reservation_limits
 
     def ask(self, client, args):
         try:
@@ -122,7 +126,7 @@ class ShowProjectLimits(base.ShowCommand):
                 'Name a project, since your token has none.') from None
 
 
-class SetProjectLimits(base.ShowCommand):
+class SetProjectLimits(base.ActionCommand):
     """Set the limits of a project (administrators)
 
     -1 is no limit. Limits that are not given do not change.
@@ -147,17 +151,15 @@ class SetProjectLimits(base.ShowCommand):
             '--max-per-day', metavar='<number>', type=argtypes.limit,
             help='Maximum number of reservations created within 24 hours'))
 
-    def ask(self, client, args):
-        wanted = base.given(
+    def act(self, client, args):
+        wanted = base.required(base.given(
             max_created_per_day=args.max_per_day,
             max_reservations=args.max_reservations,
             max_hosts=args.max_hosts, max_duration_s=args.max_duration,
-            max_advance_s=args.max_advance)
-        if not wanted:
-            raise exceptions.CommandError('Give at least one option.')
+            max_advance_s=args.max_advance))
         project_id = name_lookup.project_id(self, args.project)
         own = client.get_reservation_limits(project_id).own
-        return client.set_reservation_limits(project_id, **{**own, **wanted})
+        client.set_reservation_limits(project_id, **{**own, **wanted})
 
 
 class UnsetProjectLimits(base.ActionCommand):

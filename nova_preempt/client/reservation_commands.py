@@ -4,11 +4,11 @@
 Times are UTC, as the API has them.
 """
 
-from osc_lib import exceptions
 
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
+from nova_preempt.client import sentences
 
 # Options of both create and preview.
 _REQUEST = (
@@ -34,7 +34,7 @@ _REQUEST = (
 
 # Options of both create and set.
 _CHANGES = (
-    base.option('--name', metavar='<name>'),
+    base.option('--name', metavar='<name>', help='Name of the reservation'),
     base.option(
         '--end-action', choices=['shelve', 'delete'],
         help='Action on the servers of the reservation at its end'),
@@ -67,6 +67,7 @@ class CreateReservation(base.ShowCommand):
     """Reserve whole hosts at the earliest possible time"""
 
     options = (*_REQUEST, *_CHANGES)
+    why = sentences.reservation
 
     def ask(self, client, args):
         return client.create_reservation(**_requested(args), **_changes(args))
@@ -76,6 +77,7 @@ class PreviewReservation(base.ShowCommand):
     """Show when and where hosts could be reserved, without reserving them"""
 
     options = _REQUEST
+    why = sentences.reservation_preview
 
     def ask(self, client, args):
         return client.preview_reservation(**_requested(args))
@@ -85,12 +87,14 @@ class ListReservations(base.ProjectListCommand):
     """List reservations, newest first"""
 
     call = 'reservations'
+    empty = 'This project has reserved no hosts.'
     same = ('status', 'name', 'since', 'until', 'host')
     options = (
         base.option('--status', metavar='<status>',
                     choices=argtypes.RESERVATION_STATUSES,
                     help=', '.join(argtypes.RESERVATION_STATUSES)),
-        base.option('--name', metavar='<name>'),
+        base.option('--name', metavar='<name>',
+                    help='List reservations of this name'),
         base.option('--since', metavar='<time>', type=argtypes.time,
                     help=f'List reservations that end later ({base.TIME})'),
         base.option('--until', metavar='<time>', type=argtypes.time,
@@ -112,12 +116,13 @@ class ShowReservation(base.ShowCommand):
     """Show a reservation with its hosts"""
 
     options = (_reservation(),)
+    why = sentences.reservation
 
     def ask(self, client, args):
         return client.get_reservation(_id(client, args.reservation))
 
 
-class SetReservation(base.ShowCommand):
+class SetReservation(base.ActionCommand):
     """Change a reservation or its end"""
 
     options = (
@@ -125,12 +130,10 @@ class SetReservation(base.ShowCommand):
         base.option('--end', metavar='<time>', type=argtypes.time,
                     help=f'New end ({base.TIME})'))
 
-    def ask(self, client, args):
-        changes = {**_changes(args), **base.given(end_at=args.end)}
-        if not changes:
-            raise exceptions.CommandError('Give at least one option.')
-        return client.update_reservation(
-            _id(client, args.reservation), **changes)
+    def act(self, client, args):
+        changes = base.required(
+            {**_changes(args), **base.given(end_at=args.end)})
+        client.update_reservation(_id(client, args.reservation), **changes)
 
 
 class DeleteReservations(base.ActionCommand):

@@ -65,7 +65,9 @@ class Place:
         return cls(layout, services.Services(layout))
 
     def openstack(self, *words, cloud=ADMIN):
-        """Return the JSON that a command prints."""
+        """Return the JSON that a command prints, None for "set"."""
+        if 'set' in words:
+            return self.call('openstack', '--os-cloud', cloud, *words) or None
         return json.loads(self.call(
             'openstack', '--os-cloud', cloud, *words, '-f', 'json'))
 

@@ -75,7 +75,7 @@ class TestEnergy(base.CloudTest):
     @classmethod
     def _states(cls):
         return {row['Name']: row['State'] for row
-                in cls.place.openstack('energy', 'hosts')}
+                in cls.place.openstack('energy', 'host', 'list')}
 
     def _asleep(self):
         """Names of all hosts but one, once these are asleep."""

@@ -53,7 +53,8 @@ class TestPreemption(base.CloudTest):
         self.assertEqual((preemption, [victim]), (row['ID'], row['Victims']))
         self.assertFalse(row['Server'])
         self.assertFalse(row['Host'])
-        statistics = self.place.openstack('preemption', 'stats')
+        statistics = self.place.openstack(
+            'preemption', 'statistics', 'list')
         self.assertIn('spot.half.notice',
                       [row['Flavor'] for row in statistics])
 

@@ -169,7 +169,7 @@ class TestLife(ReservationTest):
         self.assertIn('reservation',
                       self.find_server(stranger).fault['message'].lower())
         # Nor has a member a look at whose host it is.
-        self.assertIn('403', self.place.refused(
+        self.assertIn('Policy does not allow', self.place.refused(
             'reservation', 'host', 'list'))
         return own
 
@@ -230,13 +230,12 @@ class TestLimits(ReservationTest):
                  'max_advance_s would be exceeded: 7776000 allowed')):
             text = self.place.refused('reservation', 'create', *words)
             self.assertIn(why, text)
-            self.assertIn('403', text)
         for words in (
                 ('reservation', 'host', 'set', '--reservable', HOST),
                 ('reservation', 'limits', 'set', '--max-hosts', '16',
                  self.member.current_project_id),
                 ('preemption', 'pause', '--reason', 'mine')):
-            self.assertIn('403', self.place.refused(*words))
+            self.assertIn('Policy does not allow', self.place.refused(*words))
         self.assertEqual([], self.openstack('reservation', 'list',
                                             '--status', 'pending'))
 
@@ -267,4 +266,3 @@ class TestLimits(ReservationTest):
         text = self.place.refused('reservation', 'create', '--duration', '1h')
         self.assertIn('max_reservations would be exceeded: 1 allowed, '
                       '1 used, 1 requested', text)
-        self.assertIn('403', text)

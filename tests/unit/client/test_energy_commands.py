@@ -37,13 +37,13 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
             **ADMIN)['saved_kwh'])
 
     def test_hosts(self):
-        self.json('energy', 'figures', 'set', 'b', '--flops', '1e12',
+        self.openstack('energy', 'host', 'set', 'b', '--flops', '1e12',
                   '--watts', '400', '--source', 'by hand', **ADMIN)
-        self.json('energy', 'figures', 'set', 'a', '--flops', '1e12',
+        self.openstack('energy', 'host', 'set', 'a', '--flops', '1e12',
                   '--watts', '500', **ADMIN)
         energy_store.set_power(self.db, 'c', 'failed', self.now,
                                from_states=('on',), reason='it did not boot')
-        found = self.json('energy', 'hosts', '--long', **ADMIN)
+        found = self.json('energy', 'host', 'list', '--long', **ADMIN)
         self.assertEqual(
             [('b', 2.5e9, 'on'), ('a', 2e9, 'on'), ('c', None, 'failed')],
             [(row['Name'], row['FLOPS per Watt'], row['State'])
@@ -52,9 +52,12 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
         self.openstack('energy', 'host', 'retry', 'c', **ADMIN)
         self.assertEqual('waking', energy_store.get_power(self.db)['c'].state)
         self.openstack('energy', 'host', 'retry', 'c', code=1, **ADMIN)
-        self.openstack('energy', 'figures', 'unset', 'a', **ADMIN)
-        self.assertEqual(['b', 'c'], [
-            row['Name'] for row in self.json('energy', 'hosts', **ADMIN)])
+        self.openstack('energy', 'host', 'unset', 'a', **ADMIN)
+        text = self.openstack('energy', 'host', 'show', 'b', **ADMIN)
+        self.assertRegex(text, r'Value +\|\n\+[-+]+\n\| why .* host is on\.')
+        self.assertIn('| figures        | flops: 1 T ', text)
+        found = self.json('energy', 'host', 'list', **ADMIN)
+        self.assertEqual(['b', 'c'], [row['Name'] for row in found])
 
     def test_figures_that_cannot_be(self):
         for host, arguments, told in (
@@ -62,7 +65,7 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
                 ('a', ('--watts', '400', '--idle-watts', '500'),
                  '500 must be at most watts, 400')):
             self.assertIn(told, self.openstack(
-                'energy', 'figures', 'set', host, *arguments, code=1,
+                'energy', 'host', 'set', host, *arguments, code=1,
                 **ADMIN))
 
     def test_report(self):
@@ -100,6 +103,7 @@ class TestEnergy(test_preemption_commands.ClientTestCase):
         self.assertIn('nothing to plot', self.plot('a.svg', code=1))
 
     def test_needs_an_administrator(self):
-        for arguments in (('show',), ('hosts',), ('report',)):
-            self.assertIn('403', self.openstack('energy', *arguments,
-                                                code=1))
+        for arguments in (('show',), ('host', 'list'), ('report',)):
+            self.assertEqual(
+                'Policy does not allow preemption:energy to be performed.\n',
+                self.openstack('energy', *arguments, code=1))

@@ -52,7 +52,7 @@ class Cloud:
     def answer(self, path, query, environ):
         if environ['REQUEST_METHOD'] == 'POST':
             return '201 Created', self.token
-        if path.startswith('/v3/projects'):
+        if path.startswith(('/v3/projects', '/v3/users')):
             return self.project(path, query)
         if path.startswith('/compute'):
             return self.compute(path.removeprefix('/compute/v2.1'), query)
@@ -68,7 +68,10 @@ class Cloud:
                 for uuid, name in self.servers.items()
                 if query['name'] in name]}
         if path.startswith('/servers/'):
-            return '404 Not Found', {}
+            uuid = path.removeprefix('/servers/')
+            return ('200 OK', {'server': {
+                'id': uuid, 'name': self.servers[uuid]}}) if (
+                    uuid in self.servers) else ('404 Not Found', {})
         return '200 OK', {'version': {
             'id': 'v2.1', 'status': 'CURRENT', 'version': '2.96',
             'min_version': '2.1', 'links': [
@@ -77,9 +80,15 @@ class Cloud:
     def project(self, path, query):
         if not self.allowed:
             return '403 Forbidden', {}
-        name = path.removeprefix('/v3/projects').strip('/')
+        kind, _, name = path.removeprefix('/v3/').partition('/')
+        if kind == 'users':
+            if name:
+                return '404 Not Found', {}
+            return '200 OK', {'users': [{'id': 'u', 'name': 'ada'}]
+                              if query['name'] == 'ada' else []}
         if name:
-            return ('200 OK', {'project': {'id': name}}) if (
+            return ('200 OK', {'project': {
+                'id': name, 'name': self.projects.get(name)}}) if (
                 name in self.projects) else ('404 Not Found', {})
         return '200 OK', {'projects': [
             {'id': project_id, 'name': name}
@@ -177,6 +186,27 @@ class TestForPeople(LookupTestCase):
             self.assertNotIn('None', text)
         self.assertIn('cost_us', self.run_as(
             'admin:z', 'preemption', 'show', uuid, '-f', 'json'))
+
+    def test_names_beside_ids(self):
+        uuid = self.add('d', ID, [('p-spot', ID, 'spot')])
+        shown = self.run_as('admin:z', 'preemption', 'show', uuid)
+        self.assertIn(f'server_id: work ({SPOT})', shown)
+        self.assertIn(f'project_id: wrf ({ID})', shown)
+        self.assertRegex(shown, rf'\| id +\| {uuid} +\|')
+        # The new server is gone.
+        self.assertIn(f'id: {make_uuid("d-server")}', shown)
+        self.cloud.allowed = False
+        self.assertIn(f'project_id: {ID}', self.run_as(
+            'admin:z', 'preemption', 'show', uuid))
+        raw = json.loads(self.run_as('admin:z', 'preemption', 'show', uuid,
+                                     '-f', 'json'))
+        self.assertEqual(SPOT, raw['victims'][0]['server_id'])
+
+    def test_user_by_name(self):
+        arguments = ('backlog', 'request', 'list', '--user')
+        self.assertIn('Nothing matches --user.',
+                      self.run_as('u:p', *arguments, 'ada'))
+        self.refused("There is no user 'bob'.", *arguments, 'bob')
 
     def test_an_empty_list_says_where_there_is_more(self):
         self.add('d', 'p', [('v', 'p', 'spot')])

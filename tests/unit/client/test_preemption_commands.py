@@ -137,14 +137,14 @@ class TestCommands(ClientTestCase):
                'Mean Lifetime (s)': None}
         self.assertEqual(
             [{'Flavor': 'spot', **row}, {'Flavor': 'total', **row}],
-            self.json('preemption', 'stats', '--since',
+            self.json('preemption', 'statistics', 'list', '--since',
                       '2026-11-20T00:00:00'))
 
     def test_chance(self):
         self.assertEqual(
             [{'Flavor': flavor, 'Availability Zone': 'az1',
               'Preemptible': 3, 'Normal': 7} for flavor in ('a', 'b')],
-            self.json('preemption', 'chance', 'a', 'b',
+            self.json('preemption', 'capacity', 'list', 'a', 'b',
                       '--availability-zone', 'az1'))
 
     def test_errors(self):

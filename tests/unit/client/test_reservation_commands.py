@@ -119,14 +119,14 @@ class TestReservations(ReservationTestCase):
 
     def test_set(self):
         made = self.create('--name', 'a')
-        changed = self.reservation(
-            'set', 'a', '--name', 'b', '--end', self.times[2],
-            '--end-action', 'delete', '--before-end', '1m')
+        self.assertEqual('', self.openstack(
+            'reservation', 'set', 'a', '--name', 'b', '--end', self.times[2],
+            '--end-action', 'delete', '--before-end', '1m'))
+        changed = self.reservation('show', made['id'])
         self.assertEqual(
             ('b', self.times[2], 'delete', 60),
             tuple(changed[name] for name in (
                 'name', 'end_at', 'end_action', 'before_end_s')))
-        self.assertEqual(changed, self.reservation('show', made['id']))
         self.refused('at least one option', 'set', 'b')
 
     def test_delete(self):
@@ -178,8 +178,10 @@ class TestHosts(ReservationTestCase):
 
     def test_set(self):
         def change(*arguments):
-            return self.reservation('host', 'set', 'host0', *arguments,
-                                    token=ADMIN)
+            self.assertEqual('', self.openstack(
+                'reservation', 'host', 'set', 'host0', *arguments,
+                token=ADMIN))
+            return self.reservation('host', 'show', 'host0', token=ADMIN)
 
         self.assertFalse(change('--not-reservable')['reservable'])
         self.assertTrue(change('--reservable')['reservable'])
@@ -190,8 +192,6 @@ class TestHosts(ReservationTestCase):
         self.assertEqual({'rack': 'r1', 'disks': ['a', 'b']}, host['extra'])
         host = change('--unset-property', 'rack', '--property', 'u=4')
         self.assertEqual({'disks': ['a', 'b'], 'u': '4'}, host['extra'])
-        self.assertEqual(host, self.reservation('host', 'show', 'host0',
-                                                token=ADMIN))
         self.refused('at least one option', 'host', 'set', 'host0',
                      token=ADMIN)
         self.refused('The path is unknown', 'host', 'show', 'a/b', token=ADMIN)
@@ -203,11 +203,14 @@ class TestProperties(ReservationTestCase):
         self.assertEqual(
             {'Name': 'vcpus', 'Type': 'text', 'Values': ['8', '16'],
              'Hidden': False}, self.reservation('property', 'list')[1])
-        self.assertTrue(self.reservation('property', 'set', '--hidden',
-                                         'vcpus', token=ADMIN)['hidden'])
+        self.openstack('reservation', 'property', 'set', '--hidden', 'vcpus',
+                       token=ADMIN)
+        hidden = self.reservation('property', 'list', token=ADMIN)
+        self.assertEqual({'traits': False, 'vcpus': True}, {
+            item['Name']: item['Hidden'] for item in hidden})
         self.assertEqual(1, len(self.reservation('property', 'list')))
-        self.reservation('property', 'set', '--visible', 'vcpus',
-                         token=ADMIN)
+        self.openstack('reservation', 'property', 'set', '--visible', 'vcpus',
+                       token=ADMIN)
         self.assertEqual(2, len(self.reservation('property', 'list')))
 
 
@@ -215,8 +218,10 @@ class TestLimits(ReservationTestCase):
 
     def test_set_and_show(self):
         def change(*arguments):
-            return self.reservation('limits', 'set', 'p', *arguments,
-                                    token=ADMIN)['own']
+            self.assertEqual('', self.openstack(
+                'reservation', 'limits', 'set', 'p', *arguments,
+                token=ADMIN))
+            return self.reservation('limits', 'show', 'p')['own']
 
         self.assertEqual({'max_hosts': -1},
                          change('--max-hosts', '-1'))
