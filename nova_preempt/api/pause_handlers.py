@@ -25,8 +25,12 @@ PAUSES_ANSWER = schemas.make_object({'pauses': schemas.array(_PAUSE)})
                   since='1.2')
 def list_pauses(call):
     """List the pauses."""
-    return {'pauses': [_view(item) for item
-                       in db.get(call.services.database).values()]}
+    return {'pauses': view(call.services.database)}
+
+
+def view(database):
+    """Return all pauses as JSON."""
+    return [_view(item) for item in db.get(database).values()]
 
 
 @operation.serves('PUT', '/v1/pauses/{what}', policy.PAUSE, PAUSE_ANSWER,

@@ -57,6 +57,7 @@ ENERGY = 'preemption:energy'
 ENERGY_FIGURES = 'preemption:energy:figures'
 ENERGY_RETRY = 'preemption:energy:retry'
 STATISTICS = 'preemption:statistics'
+STATUS = 'preemption:status'
 PAUSE = 'preemption:pause'
 PAUSE_LIST = 'preemption:pause:list'
 
@@ -122,6 +123,9 @@ _DOCUMENTED = [
           'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
+    _rule(STATUS, ADMIN,
+          'See what acts, is paused and waits, and the room that is left.',
+          'GET', '/v1/status'),
     _rule(PAUSE_LIST, ADMIN, 'See what is paused, why, and who asked for it.',
           'GET', '/v1/pauses'),
     _rule(PAUSE, ADMIN,

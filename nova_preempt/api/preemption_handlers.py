@@ -151,9 +151,13 @@ def placement_chances(call):
             call.context, call.query['flavor'], call.context.project_id,
             availability_zone=call.query.get('availability_zone'),
             is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
-    names = ('flavor', 'availability_zone', 'preemptible', 'normal')
-    return {'placement_chances': [
-        {name: item[name] for name in names} for item in answer]}
+    return {'placement_chances': chances(answer)}
+
+
+def chances(answer):
+    """Return chances that the scheduler has counted as JSON."""
+    return [{name: item[name] for name in schemas.CHANCE['required']}
+            for item in answer]
 
 
 @operation.serves('GET', '/v1/statistics', policy.STATISTICS,

@@ -150,9 +150,10 @@ EXPLAIN_ANSWER = make_object({'explain': make_object({
 SIMULATE_ANSWER = make_object({
     'preemption': make_object({'id': STRING}, section='preemption')})
 
-CHANCES_ANSWER = make_object({'placement_chances': array(make_object({
+CHANCE = make_object({
     'flavor': STRING, 'availability_zone': NULLABLE,
-    'preemptible': _COUNT_OR_NULL, 'normal': _COUNT_OR_NULL}))})
+    'preemptible': _COUNT_OR_NULL, 'normal': _COUNT_OR_NULL})
+CHANCES_ANSWER = make_object({'placement_chances': array(CHANCE)})
 
 NUMBERS = make_object({
     'preemptions': COUNT, 'preemptions_by_status': COUNTS, 'victims': COUNT,

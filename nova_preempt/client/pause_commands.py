@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that pause and resume subsystems."""
+"""Commands that show what acts, and pause and resume subsystems."""
 
 from nova_preempt.client import base
+from nova_preempt.client import sentences
 
 # A copy of nova_preempt.db.pauses.ALL, which clients must not import.
 WHAT = ('preemption', 'reservations', 'power', 'backlog')
@@ -53,3 +54,16 @@ class ResumeSubsystem(base.ActionCommand):
     def act(self, client, args):
         for what in _chosen(args):
             client.resume(what, ignore_missing=args.what == ALL)
+
+
+class ShowStatus(base.ShowCommand):
+    """Show what acts, is paused and waits, and the room that is left"""
+
+    options = (base.option(
+        '--flavor', metavar='<flavor>', action='append',
+        help='Count the room for this flavor (name or id; may be repeated; '
+             'default: the flavors with most victims within 30 days)'),)
+    why = sentences.status
+
+    def ask(self, client, args):
+        return client.get_status(**base.given(flavor=args.flavor))

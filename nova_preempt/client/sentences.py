@@ -116,6 +116,16 @@ def energy_host(item):
     return _end(f'The host is {item["state"]}{since}', item['reason'])
 
 
+def status(item):
+    """Return who acts, what is paused, and how many were evicted."""
+    paused = ', '.join(pause['what'] for pause in item['pauses'])
+    acts = (f'The engine on {item["leader"]} acts' if item['leader'] else
+            'No engine acts')
+    be = 'was' if item['victims_today'] == 1 else 'were'
+    return (f'{acts}; {f"{paused} is" if paused else "nothing is"} paused; '
+            f'{counted(item["victims_today"], "server")} {be} evicted today.')
+
+
 def _end(text, reason=None):
     """Return a sentence with its reason, and one full stop."""
     text += f': {reason}' if reason else ''

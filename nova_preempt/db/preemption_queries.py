@@ -78,6 +78,13 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
                 session.execute(query).unique().scalars()]
 
 
+def count_open(database):
+    """Return the number of decisions that are not finished."""
+    number, = database.scalars(sa.select(sa.func.count()).where(
+        models.Decision.status.in_(decisions.OPEN)))
+    return number
+
+
 @dataclasses.dataclass(frozen=True)
 class PreemptionCounts:
     """Counts of preemptions by victims of a flavor; of all if it is ''."""

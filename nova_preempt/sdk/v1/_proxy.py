@@ -126,6 +126,15 @@ class Proxy(_backlog.BacklogMixin):
         """
         return self._single(_preemption.Statistics, **query)
 
+    def get_status(self, **query: Any) -> _preemption.Status:
+        """Get what acts, is paused and waits, and the room that is left.
+
+        :param query: flavor, a list of ids or names whose room is counted; by
+            default those with most victims within 30 days
+        :returns: one Status
+        """
+        return self._single(_preemption.Status, **query)
+
     def pauses(self) -> Iterator[_preemption.Pause]:
         """Return a generator of paused subsystems.
 

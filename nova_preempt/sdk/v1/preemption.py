@@ -115,6 +115,31 @@ class Statistics(_base.SingletonResource):
     flavors = resource.Body('flavors', type=list)
 
 
+class Status(_base.SingletonResource):
+    """What acts, what is paused, what waits, and the room that is left."""
+
+    resource_key = 'status'
+    base_path = '/status'
+    _max_microversion = '1.7'
+
+    _query_mapping = resource.QueryParameters(
+        'flavor', include_pagination_defaults=False)
+
+    #: Host of the engine that acts; None if none does.
+    leader = resource.Body('leader')
+    #: Host of each scheduler and engine that runs.
+    processes = resource.Body('processes', type=list)
+    #: A dict for each pause.
+    pauses = resource.Body('pauses', type=list)
+    #: A dict for each flavor and zone, as PlacementChance; or why there is
+    #: none.
+    room = resource.Body('room', type=list)
+    room_reason = resource.Body('room_reason')
+    requests_waiting = resource.Body('requests_waiting')
+    preemptions_open = resource.Body('preemptions_open')
+    victims_today = resource.Body('victims_today')
+
+
 class Pause(_base.Resource):
     """A paused subsystem."""
 
