@@ -49,9 +49,6 @@ class EndsTestCase(base.PreemptionTestCase):
         victim, = self.last_decision().victims
         return victim
 
-
-class TestNotice(EndsTestCase):
-
     def guest(self, server_id):
         return self.useFixture(guest.Guest(server_id,
                                            self.api_fixture.project_id))
@@ -66,6 +63,9 @@ class TestNotice(EndsTestCase):
                 nova_api.NOTICE_KEY)
 
         return json.loads(self.wait_for(notice, 'the notice'))
+
+
+class TestNotice(EndsTestCase):
 
     def test_guest_and_operator_see_it_before_it_ends(self):
         self.send_notifications()
