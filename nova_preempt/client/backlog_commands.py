@@ -16,6 +16,7 @@ from nova_preempt.client import base
 from nova_preempt.client import boot_body
 from nova_preempt.client import name_lookup
 from nova_preempt.client import plot
+from nova_preempt.client import progress
 from nova_preempt.client import sentences
 
 LOG = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class CreateRequest(base.ShowCommand):
         base.option(
             '--compute-version', metavar='<version>',
             help='Microversion of Nova for the body'),
-        *_WISHES)
+        *_WISHES, progress.WAIT)
     why = sentences.backlog_request
 
     def ask(self, client, args):
@@ -115,10 +116,15 @@ class CreateRequest(base.ShowCommand):
                         f'A {name} is required, unless --body is given.')
         flavors = args.flavor and [name_lookup.flavor_id(self, name)
                                    for name in args.flavor]
-        return client.create_backlog_request(
+        made = client.create_backlog_request(
             body=boot_body.make(self, args), **base.given(
                 name=args.name, flavors=flavors, ladder=args.ladder,
                 compute_version=args.compute_version), **_wishes(args))
+        return progress.wait(
+            self, lambda: client.get_backlog_request(made.id),
+            sentences.backlog_request, progress.until('active', 'done'),
+            progress.until('failed', 'cancelled', 'expired'),
+        ) if args.wait else made
 
 
 class ListRequests(base.ProjectListCommand):

@@ -20,8 +20,8 @@ from nova_preempt.client import table_text
 
 LOG = logging.getLogger(__name__)
 
-# Errors of a service that does not answer, or not as expected.
-_UNREACHABLE = (ks_exc.ConnectFailure, ks_exc.DiscoveryFailure,
+#: Errors of a service that does not answer, or not as expected.
+UNREACHABLE = (ks_exc.ConnectFailure, ks_exc.DiscoveryFailure,
                 sdk_exc.ServiceDiscoveryException)
 
 TIME = 'ISO 8601, UTC without an offset'
@@ -76,7 +76,7 @@ INTERVAL = (
 
 def refusal(exc):
     """Return why a call failed, as one sentence without URLs."""
-    if isinstance(exc, _UNREACHABLE):
+    if isinstance(exc, UNREACHABLE):
         return ('The service cannot be reached; does it run, and is its '
                 'endpoint right?')
     details = getattr(exc, 'details', None)
@@ -102,7 +102,7 @@ class CommandWithOptions:
     def run(self, args):
         try:
             return super().run(args)
-        except (sdk_exc.HttpException, *_UNREACHABLE) as exc:
+        except (sdk_exc.HttpException, *UNREACHABLE) as exc:
             LOG.debug('The call failed.', exc_info=True)
             raise exceptions.CommandError(refusal(exc)) from None
 

@@ -4,6 +4,7 @@
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import plot
+from nova_preempt.client import progress
 from nova_preempt.client import sentences
 
 _HOST = base.option('host', metavar='<host>', help='Name of the host')
@@ -66,10 +67,15 @@ class ReportEnergy(base.ReportCommand):
 class RetryHostBoot(base.ActionCommand):
     """Retry the boot of a failed host"""
 
-    options = (_HOST,)
+    options = (_HOST, progress.WAIT)
 
     def act(self, client, args):
         client.retry_energy_host(args.host)
+        if args.wait:
+            progress.wait(self, lambda: client.get_energy_host(args.host),
+                          sentences.energy_host,
+                          lambda item: item.state == 'on',
+                          lambda item: item.state == 'failed')
 
 
 class ShowHost(base.ShowCommand):

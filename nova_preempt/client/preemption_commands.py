@@ -9,6 +9,7 @@ from osc_lib.cli import format_columns
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
+from nova_preempt.client import progress
 from nova_preempt.client import sentences
 
 _ZONE = base.option('--availability-zone', metavar='<zone>',
@@ -106,12 +107,17 @@ class TriggerEviction(base.ShowCommand):
         base.option('server', metavar='<server>',
                     help='Server to evict (name or id)'),
         base.option('--reason', metavar='<text>',
-                    help='Reason in the record of the preemption'))
+                    help='Reason in the record of the preemption'),
+        progress.WAIT)
     why = sentences.preemption
 
     def ask(self, client, args):
-        return client.simulate_preemption(
+        made = client.simulate_preemption(
             name_lookup.server_id(self, args.server), args.reason)
+        return progress.wait(
+            self, lambda: client.get_preemption(made.id),
+            sentences.preemption, progress.until('done'),
+            progress.until('rolled_back', 'aborted')) if args.wait else made
 
 
 def _by_status(name):

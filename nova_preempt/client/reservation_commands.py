@@ -8,6 +8,7 @@ Times are UTC, as the API has them.
 from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
+from nova_preempt.client import progress
 from nova_preempt.client import sentences
 
 # Options of both create and preview.
@@ -66,11 +67,16 @@ def _id(client, name):
 class CreateReservation(base.ShowCommand):
     """Reserve whole hosts at the earliest possible time"""
 
-    options = (*_REQUEST, *_CHANGES)
+    options = (*_REQUEST, *_CHANGES, progress.WAIT)
     why = sentences.reservation
 
     def ask(self, client, args):
-        return client.create_reservation(**_requested(args), **_changes(args))
+        made = client.create_reservation(**_requested(args), **_changes(args))
+        return progress.wait(
+            self, lambda: client.get_reservation(made.id),
+            sentences.reservation, lambda item: item.ready_at,
+            progress.until('ended', 'cancelled', 'error'),
+        ) if args.wait else made
 
 
 class PreviewReservation(base.ShowCommand):
@@ -139,10 +145,16 @@ class SetReservation(base.ActionCommand):
 class DeleteReservations(base.ActionCommand):
     """Cancel reservations; an active reservation ends now"""
 
-    options = (_reservation(nargs='+'),)
+    options = (_reservation(nargs='+'), progress.WAIT)
 
     def act(self, client, args):
-        self.act_on_each(
-            args.reservation, 'reservations',
-            lambda name: client.delete_reservation(
-                _id(client, name), ignore_missing=False))
+        def delete(name):
+            uuid = _id(client, name)
+            client.delete_reservation(uuid, ignore_missing=False)
+            if args.wait:
+                progress.wait(
+                    self, lambda: client.get_reservation(uuid),
+                    sentences.reservation, lambda item: item.released_at
+                    or item.status == 'cancelled', progress.until('error'))
+
+        self.act_on_each(args.reservation, 'reservations', delete)

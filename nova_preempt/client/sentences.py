@@ -61,10 +61,13 @@ def explanation(item):
 def reservation(item):
     """Return what the hosts of a reservation do."""
     hosts = counted(item['quantity'], 'host')
+    ready = sum(1 for host in item['hosts'] if host['status'] == 'ready')
+    rest = '' if ready == len(item['hosts']) else (
+        f', {ready} free of other servers so far')
     return _end({
         'pending': f'{hosts} will be reserved from {item["start_at"]} to '
                    f'{item["end_at"]}',
-        'active': f'{hosts} reserved until {item["end_at"]}',
+        'active': f'{hosts} reserved until {item["end_at"]}{rest}',
         'degraded': f'It lacks a host until {item["end_at"]}',
         'ended': f'It is over since {item["end_at"]}',
         'cancelled': 'It was cancelled',

@@ -88,7 +88,7 @@ class TestCommands(CommandsTestCase):
             ('preempts', 'host1', cheap),
             (answer['outcome'], answer['host'],
              answer['victims'][0]['server_id']))
-        chances = self.ask_client('chance', self.small)
+        chances = self.ask_client('capacity', 'list', self.small)
         self.assertEqual(self.small, chances[0]['Flavor'])
         normal = self.boot_normal()['id']
         listed, = self.ask_client('list')
@@ -97,8 +97,13 @@ class TestCommands(CommandsTestCase):
         shown = self.ask_client('show', listed['ID'])
         self.assertEqual('done', shown['status'])
         self.assertIn(listed['ID'], self.run_client('list'))
-        number = self.ask_client('stats')[0]
+        number = self.ask_client('statistics', 'list')[0]
         self.assertEqual(1, number['Victims'])
+        self.assertIn('1 server was evicted for a server of flavor',
+                      self.run_client('show', listed['ID']))
+        status = self.ask_client('status')
+        self.assertEqual((1, ''), (status['victims_today'],
+                                   status['room_reason']))
         self.ask_client('simulate', kept)
         self.wait_gone(kept)
         self.assertEqual(2, len(self.ask_client('list')))

@@ -221,7 +221,7 @@ class TestSentences(unittest.TestCase):
             self.assertTrue(self.preemption(status=status))
         for status in argtypes.RESERVATION_STATUSES:
             self.assertTrue(sentences.reservation({
-                'status': status, 'quantity': 2, 'start_at': 'a',
+                'status': status, 'quantity': 2, 'start_at': 'a', 'hosts': [],
                 'end_at': 'b', 'reason': ''}).endswith('.'))
         for status in argtypes.REQUEST_STATUSES:
             text = sentences.backlog_request({
