@@ -58,170 +58,92 @@ def _message(exc):
     return str(details) if details else str(exc)
 
 
-class Api:
-    """The Preemption API, and the parts of Nova and Glance beside it.
+def _calling(name, **fixed):
+    """Return a method of Api that calls the one of the proxy of this name.
 
-    :param conn: an openstack.connection.Connection with "preemption"
+    :param fixed: parameters that it has in each call
+    """
+    return _translating(lambda self, *args, **values: getattr(
+        self.ours, name)(*args, **fixed, **values))
+
+
+def _listing(service, name, **query):
+    """Return a method of Api that lists at most MOST_ITEMS of a service."""
+    return _translating(lambda self: list(itertools.islice(getattr(
+        getattr(self.conn, service), name)(**query), MOST_ITEMS)))
+
+
+def _paging(name):
+    """Return a method of Api that reads a paging.Page, newest first.
+
+    It has the parameters size, trail and the query.
+    """
+    def read(self, size, trail='', **query):
+        return paging.Page.of(list(getattr(self.ours, name)(
+            marker=paging.marker(trail) or None, limit=size + 1,
+            max_items=size + 1, **query)), size, trail)
+    return _translating(read)
+
+
+class Api:
+    """The Preemption API, and the parts of other services beside it.
+
+    :ivar conn: an openstack.connection.Connection
+    :ivar ours: its proxy of the Preemption API
     """
 
     def __init__(self, conn):
-        self._conn = conn
-        self._ours = conn.preemption
+        self.conn = conn
+        self.ours = conn.preemption
+
+    reservations = _paging('reservations')
+    reservation = _calling('get_reservation')
+    create_reservation = _calling('create_reservation')
+    update_reservation = _calling('update_reservation')
+    delete_reservation = _calling('delete_reservation', ignore_missing=False)
+    preview_reservation = _calling('preview_reservation')
+    reservation_limits = _calling('get_reservation_limits')
+    hosts = _listing('preemption', 'hosts', limit=MOST_ITEMS)
+    host = _calling('get_host')
+    update_host = _calling('update_host')
+
+    preemptions = _paging('preemptions')
+    preemption = _calling('get_preemption')
+    preemption_statistics = _calling('get_preemption_statistics')
+
+    requests = _paging('backlog_requests')
+    request = _calling('get_backlog_request')
+    create_request = _calling('create_backlog_request')
+    cancel_request = _calling('cancel_backlog_request', ignore_missing=False)
+    backlog_plan = _calling('get_backlog_plan')
+
+    energy = _calling('get_energy')
+    energy_report = _calling('get_energy_report')
+    energy_hosts = _listing('preemption', 'energy_hosts')
+    retry_energy_host = _calling('retry_energy_host')
+    pauses = _listing('preemption', 'pauses')
+    pause = _calling('pause')
+    resume = _calling('resume', ignore_missing=False)
+
+    servers = _listing('compute', 'servers', details=True, limit=MOST_ITEMS)
+    flavors = _listing('compute', 'flavors', get_extra_specs=True)
+    key_pairs = _listing('compute', 'keypairs')
+    images = _listing('image', 'images', status='active')
+    networks = _listing('network', 'networks')
 
     @_translating
-    def reservations(self, size, trail='', **query):
-        """Return a paging.Page of reservations, newest first."""
-        return self._page(self._ours.reservations, size, trail, query)
-
-    @_translating
-    def reservations_between(self, since, until, **query):
-        """Return reservations that overlap a period, newest first.
-
-        :param since: ISO 8601, as until
-        """
-        return list(self._ours.reservations(
+    def reservations_between(self, since, until):
+        """Return reservations that overlap a period, given in ISO 8601."""
+        return list(self.ours.reservations(
             since=since, until=until, limit=MOST_ITEMS,
-            max_items=MOST_ITEMS, **query))
-
-    @_translating
-    def reservation(self, reservation_id):
-        return self._ours.get_reservation(reservation_id)
-
-    @_translating
-    def create_reservation(self, **values):
-        return self._ours.create_reservation(**values)
-
-    @_translating
-    def update_reservation(self, reservation_id, **values):
-        return self._ours.update_reservation(reservation_id, **values)
-
-    @_translating
-    def delete_reservation(self, reservation_id):
-        self._ours.delete_reservation(reservation_id, ignore_missing=False)
-
-    @_translating
-    def preview_reservation(self, **values):
-        return self._ours.preview_reservation(**values)
-
-    @_translating
-    def reservation_limits(self):
-        return self._ours.get_reservation_limits()
-
-    @_translating
-    def preemptions(self, size, trail='', **query):
-        """Return a paging.Page of preemptions, newest first."""
-        return self._page(self._ours.preemptions, size, trail, query)
-
-    @_translating
-    def preemption(self, preemption_id):
-        return self._ours.get_preemption(preemption_id)
-
-    @_translating
-    def preemption_statistics(self, **query):
-        return self._ours.get_preemption_statistics(**query)
+            max_items=MOST_ITEMS))
 
     @_translating
     def placement_chances(self, flavors):
         """Return chances of at most MOST_FLAVORS flavors, given by id."""
         flavors = list(flavors)[:MOST_FLAVORS]
-        return list(self._ours.placement_chances(flavors)) if flavors else []
-
-    @_translating
-    def requests(self, size, trail='', **query):
-        """Return a paging.Page of requests of the backlog, newest first."""
-        return self._page(self._ours.backlog_requests, size, trail, query)
-
-    @_translating
-    def request(self, request_id):
-        return self._ours.get_backlog_request(request_id)
-
-    @_translating
-    def create_request(self, **values):
-        return self._ours.create_backlog_request(**values)
-
-    @_translating
-    def cancel_request(self, request_id, servers=False):
-        self._ours.cancel_backlog_request(
-            request_id, servers=servers, ignore_missing=False)
-
-    @_translating
-    def backlog_plan(self):
-        return self._ours.get_backlog_plan()
-
-    @_translating
-    def hosts(self):
-        """Return all hosts, by name."""
-        return list(self._ours.hosts(limit=MOST_ITEMS))
-
-    @_translating
-    def host(self, name):
-        return self._ours.get_host(name)
-
-    @_translating
-    def set_reservable(self, name, reservable):
-        return self._ours.update_host(name, reservable=reservable)
-
-    @_translating
-    def energy(self):
-        return self._ours.get_energy()
-
-    @_translating
-    def energy_report(self, **query):
-        return self._ours.get_energy_report(**query)
-
-    @_translating
-    def energy_hosts(self):
-        return list(self._ours.energy_hosts())
-
-    @_translating
-    def retry_energy_host(self, name):
-        self._ours.retry_energy_host(name)
-
-    @_translating
-    def pauses(self):
-        return list(self._ours.pauses())
-
-    @_translating
-    def pause(self, what, reason):
-        return self._ours.pause(what, reason)
-
-    @_translating
-    def resume(self, what):
-        self._ours.resume(what, ignore_missing=False)
-
-    @_translating
-    def servers(self):
-        """Return the newest servers of the project, as Nova shows them."""
-        return self._first(self._conn.compute.servers(
-            details=True, limit=MOST_ITEMS))
-
-    @_translating
-    def flavors(self):
-        return self._first(self._conn.compute.flavors(
-            details=True, get_extra_specs=True))
-
-    @_translating
-    def images(self):
-        return self._first(self._conn.image.images(status='active'))
-
-    @_translating
-    def networks(self):
-        return self._first(self._conn.network.networks())
-
-    @_translating
-    def key_pairs(self):
-        return self._first(self._conn.compute.keypairs())
+        return list(self.ours.placement_chances(flavors)) if flavors else []
 
     @_translating
     def create_server(self, **values):
-        return self._conn.compute.create_server(**values)
-
-    @staticmethod
-    def _first(found):
-        return list(itertools.islice(found, MOST_ITEMS))
-
-    @staticmethod
-    def _page(listing, size, trail, query):
-        return paging.Page.of(list(listing(
-            marker=paging.marker(trail) or None, limit=size + 1,
-            max_items=size + 1, **query)), size, trail)
+        return self.conn.compute.create_server(**values)

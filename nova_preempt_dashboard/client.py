@@ -3,6 +3,7 @@
 
 from django.conf import settings
 from horizon.utils import memoized
+from keystoneauth1 import discover
 from keystoneauth1 import plugin
 from keystoneauth1 import session
 import openstack
@@ -27,14 +28,27 @@ class _UserAuth(plugin.BaseAuthPlugin):
         return self._request.user.project_id
 
     def get_endpoint_data(self, session, *, endpoint_override=None,
-                          service_type=None, **kwargs):
-        return super().get_endpoint_data(
-            session, endpoint_override=endpoint_override or base.url_for(
-                self._request, service_type), **kwargs)
+                          discover_versions=True, service_type=None,
+                          skip_discovery=False, version=None,
+                          min_version=None, max_version=None, **kwargs):
+        if endpoint_override:
+            return super().get_endpoint_data(
+                session, endpoint_override=endpoint_override,
+                discover_versions=discover_versions)
+        if version:
+            min_version = version
+            max_version = f'{str(version).partition(".")[0]}.latest'
+        found = discover.EndpointData(
+            catalog_url=base.url_for(self._request, service_type))
+        return found if skip_discovery else found.get_versioned_data(
+            session, cache=self._discovery_cache,
+            discover_versions=discover_versions, min_version=min_version,
+            max_version=max_version)
 
     def get_endpoint(self, session, *, service_type=None, **kwargs):
         data = self.get_endpoint_data(
-            session, service_type=service_type, **kwargs)
+            session, service_type=service_type,
+            **{'discover_versions': False, **kwargs})
         return data.url if data else None
 
 

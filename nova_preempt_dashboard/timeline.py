@@ -155,3 +155,47 @@ def stack(shares):
         found[key] = (offset / total, share / total)
         offset += share
     return found
+
+
+CHART_HEIGHT = 200
+_CHART_BOTTOM = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Chart:
+    """A line over time.
+
+    :ivar lines: the coordinates of each unbroken part, as SVG takes them
+    :ivar levels: (y, value) of the marks of the axis
+    """
+
+    lines: tuple[str, ...]
+    levels: tuple[tuple[float, float], ...]
+    ticks: tuple[tuple[float, datetime.datetime], ...]
+    width: int = WIDTH
+    height: int = CHART_HEIGHT
+
+
+def chart(points, start, end):
+    """Return the Chart of points, (datetime, value or None), by time."""
+    known = [value for _time, value in points if value is not None]
+    top = max(known, default=0) or 1
+    height = CHART_HEIGHT - TOP - _CHART_BOTTOM
+
+    def y(value):
+        return round(TOP + height * (1 - value / top), 1)
+
+    lines = [[]]
+    for moment, value in points:
+        if value is None:
+            lines.append([])
+            continue
+        passed = (moment - start) / (end - start)
+        x = LABEL_WIDTH / 2 + passed * (WIDTH - LABEL_WIDTH / 2)
+        lines[-1].append(f'{x:.1f},{y(value)}')
+    ticks = tuple((round(LABEL_WIDTH / 2 + (tick - start) / (end - start)
+                         * (WIDTH - LABEL_WIDTH / 2), 1), tick)
+                  for tick in _ticks(start, end))
+    return Chart(tuple(' '.join(line) for line in lines if line),
+                 tuple((y(top * part), round(top * part, 1))
+                       for part in (0, 0.5, 1)), ticks)

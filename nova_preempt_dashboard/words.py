@@ -10,16 +10,17 @@ from nova_preempt_dashboard import periods
 
 RESERVATION = {
     'pending': pgettext_lazy('reservation', 'Pending: it has not started'),
+    'starting': pgettext_lazy('reservation', 'Pending: it starts now'),
     'active': pgettext_lazy('reservation', 'Active: boot servers on it'),
     'degraded': pgettext_lazy('reservation', 'Degraded: hosts are missing'),
     'ended': pgettext_lazy('reservation', 'Ended'),
     'cancelled': pgettext_lazy('reservation', 'Cancelled'),
     'error': pgettext_lazy('reservation', 'Error'),
 }
-#: None is in progress, True good, False bad, as in tables of Horizon.
+#: True is good, False bad; a row of another status is read again and again.
 RESERVATION_LEVELS = (
-    ('pending', True), ('active', True), ('degraded', False),
-    ('ended', True), ('cancelled', True), ('error', False))
+    *dict.fromkeys(('pending', 'active', 'ended', 'cancelled'), True).items(),
+    ('degraded', False), ('error', False))
 OPEN_RESERVATIONS = ('pending', 'active', 'degraded')
 
 REQUEST = {
@@ -75,6 +76,41 @@ def duration(seconds):
     return periods.duration(seconds) or '-'
 
 
-def choices(words):
-    """Return words as the display_choices of a column."""
-    return tuple(words.items())
+VICTIM = {
+    'pending': pgettext_lazy('victim', 'Gets notice'),
+    'noticed': pgettext_lazy('victim', 'Has notice'),
+    'ending': pgettext_lazy('victim', 'Is being ended'),
+    'gone': pgettext_lazy('victim', 'Deleted'),
+    'shelved': pgettext_lazy('victim', 'Shelved: you can unshelve it'),
+    'stopped': pgettext_lazy('victim', 'Stopped'),
+    'migrated': pgettext_lazy('victim', 'Migrated: it runs elsewhere'),
+    'kept': pgettext_lazy('victim', 'Kept: its eviction was withdrawn'),
+    'restored': pgettext_lazy('victim', 'Restored: it runs again'),
+    'left': pgettext_lazy('victim', 'Ended by others'),
+}
+
+ACTION = {
+    'delete': pgettext_lazy('action', 'deleted'),
+    'shelve': pgettext_lazy('action', 'shelved'),
+    'stop': pgettext_lazy('action', 'stopped'),
+    'migrate': pgettext_lazy('action', 'migrated'),
+}
+
+POWER_STATE = {
+    'on': pgettext_lazy('power', 'On'),
+    'emptying': pgettext_lazy('power', 'Being emptied'),
+    'sleeping': pgettext_lazy('power', 'Falling asleep'),
+    'asleep': pgettext_lazy('power', 'Asleep'),
+    'waking': pgettext_lazy('power', 'Waking up'),
+    'failed': pgettext_lazy('power', 'Failed to boot'),
+}
+
+
+def microseconds(value):
+    """Return a cost in microseconds as a duration."""
+    return '-' if value is None else duration(value / 1e6)
+
+
+def of(words, key):
+    """Return the words of a status, or the status itself."""
+    return words.get(key, key)

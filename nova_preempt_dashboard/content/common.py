@@ -24,6 +24,16 @@ def rule(name):
     return ((SERVICE, f'preemption:{name}'),)
 
 
+def column(source, label, *filters, **values):
+    """Return a column of a table.
+
+    :param source: an attribute, a key, or a function of a row
+    :param filters: functions that make text of what source gives
+    """
+    return tables.Column(source, verbose_name=label, filters=filters,
+                         **values)
+
+
 def call(request, text, function, *args, default=None, **values):
     """Call a function of the API; show a message if it fails.
 

@@ -4,5 +4,4 @@
 PANEL = 'reservations'
 PANEL_DASHBOARD = 'project'
 PANEL_GROUP = 'preemption'
-ADD_PANEL = ('nova_preempt_dashboard.content.reservations.panel.'
-             'Reservations')
+ADD_PANEL = 'nova_preempt_dashboard.content.panels.Reservations'

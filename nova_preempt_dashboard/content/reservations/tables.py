@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of reservations and of the servers on one."""
 
+import datetime
+
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 from horizon import tables
 
 from nova_preempt_dashboard import client
+from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import words
 from nova_preempt_dashboard.content import common
+
+#: Reservations that start so soon are read again and again.
+SOON = datetime.timedelta(minutes=1)
 
 
 def name_of(reservation):
@@ -18,6 +25,13 @@ def period_of(reservation):
     return _('%(start)s to %(end)s') % {
         'start': words.moment(reservation.start_at),
         'end': words.moment(reservation.end_at)}
+
+
+def status_of(reservation):
+    """Return the status, "starting" if it is due: such rows are polled."""
+    due = periods.parse(reservation.start_at) <= timezone.now() + SOON
+    return ('starting' if reservation.status == 'pending' and due
+            else reservation.status)
 
 
 class Create(tables.LinkAction):
@@ -87,22 +101,20 @@ class UpdateRow(tables.Row):
 
 
 class Reservations(common.PagedTable):
-    name = tables.Column(
-        name_of, verbose_name=_('Name'),
-        link='horizon:project:reservations:detail')
-    status = tables.Column(
-        'status', verbose_name=_('Status'), status=True,
-        status_choices=(('pending', None), *(
-            item for item in words.RESERVATION_LEVELS
-            if item[0] != 'pending')),
-        display_choices=words.choices(words.RESERVATION))
-    hosts = tables.Column('quantity', verbose_name=_('Hosts'))
-    period = tables.Column(period_of, verbose_name=_('Period'))
-    reason = tables.Column('reason', verbose_name=_('Reason'))
+    name = common.column(
+        name_of, _('Name'), link='horizon:project:reservations:detail')
+    status = common.column(
+        status_of, _('Status'), status=True,
+        status_choices=words.RESERVATION_LEVELS,
+        display_choices=words.RESERVATION.items())
+    hosts = common.column('quantity', _('Hosts'))
+    period = common.column(period_of, _('Period'))
+    reason = common.column('reason', _('Reason'))
 
     class Meta:
         name = 'reservations'
         verbose_name = _('My reservations')
+        hidden_title = False
         row_class = UpdateRow
         status_columns = ['status']
         table_actions = (Create, Delete)
@@ -113,15 +125,16 @@ class Reservations(common.PagedTable):
 
 
 class Servers(tables.DataTable):
-    name = tables.Column('name', verbose_name=_('Name'),
-                         link='horizon:project:instances:detail')
-    status = tables.Column('status', verbose_name=_('Status'))
-    flavor = tables.Column(lambda server: server.flavor['original_name'],
-                           verbose_name=_('Flavor'))
-    vcpus = tables.Column(lambda server: server.flavor['vcpus'],
-                          verbose_name=_('vCPUs'), summation='sum')
+    name = common.column(
+        'name', _('Name'), link='horizon:project:instances:detail')
+    status = common.column('status', _('Status'))
+    flavor = common.column(
+        lambda server: server.flavor['original_name'], _('Flavor'))
+    vcpus = common.column(
+        lambda server: server.flavor['vcpus'], _('vCPUs'), summation='sum')
 
     class Meta:
         name = 'servers'
         verbose_name = _('Servers on it')
+        hidden_title = False
         multi_select = False

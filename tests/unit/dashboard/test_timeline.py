@@ -82,3 +82,28 @@ class TestDraw(unittest.TestCase):
         drawn = timeline.draw([timeline.Row('a'), timeline.Row('b')],
                               START, END)
         self.assertEqual(timeline.TOP + 2 * timeline.ROW_HEIGHT, drawn.height)
+
+
+class TestChart(unittest.TestCase):
+
+    def chart(self, *values):
+        return timeline.chart(
+            [(START + datetime.timedelta(hours=hour), value)
+             for hour, value in enumerate(values)], START, END)
+
+    def test_line(self):
+        drawn = self.chart(0, 100)
+        line, = drawn.lines
+        (x_0, y_0), (x_1, y_1) = (
+            map(float, point.split(',')) for point in line.split())
+        self.assertLess(x_0, x_1)
+        self.assertGreater(y_0, y_1)
+        self.assertEqual([(y_0, 0), (y_1, 100)],
+                         [drawn.levels[0], drawn.levels[2]])
+
+    def test_unknown_values_break_the_line(self):
+        self.assertEqual(2, len(self.chart(1, None, 1, 1).lines))
+
+    def test_nothing_known(self):
+        self.assertEqual((), self.chart(None, None).lines)
+        self.assertEqual((), self.chart().lines)

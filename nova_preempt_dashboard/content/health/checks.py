@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the services, by calls that need them."""
+
+import dataclasses
+import datetime
+import time
+
+from django.utils.translation import gettext as _
+
+from nova_preempt_dashboard import api as apis
+from nova_preempt_dashboard import notices
+from nova_preempt_dashboard import periods
+from nova_preempt_dashboard import words
+
+#: A sample of power that is older is a warning.
+SAMPLE_AGE = datetime.timedelta(minutes=15)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """:ivar level: 'good', 'warning' or 'bad'
+    :ivar seconds: that the service took to answer
+    """
+
+    name: str
+    level: str
+    text: str
+    seconds: float
+
+
+def run(api, now):
+    """Return a Check for each service."""
+    return [_check(_('API: pauses'), _pauses, api),
+            _check(_('Engine: hosts'), _hosts, api),
+            _check(_('Scheduler: chances'), _chances, api),
+            _check(_('Backlog'), _backlog, api),
+            _check(_('Power control'), _power, api),
+            _check(_('Power draw'), _samples, api, now),
+            _check(_('Preemptions of the last day'), _preemptions, api, now)]
+
+
+def _check(name, function, *args):
+    start = time.monotonic()
+    try:
+        level, text = function(*args)
+    except apis.RequestFailed as exc:
+        level, text = 'bad', str(exc)
+    return Check(name, level, text, round(time.monotonic() - start, 2))
+
+
+def _pauses(api):
+    found = [str(words.of(words.SUBSYSTEM, item.what))
+             for item in api.pauses()]
+    if found:
+        return 'warning', _('Paused: %(what)s.') % {'what': ', '.join(found)}
+    return 'good', _('Nothing is paused.')
+
+
+def _hosts(api):
+    hosts = api.hosts()
+    down = [host.name for host in hosts if host.state != 'up']
+    if down:
+        return 'warning', _('%(count)s of %(total)s hosts are down: '
+                            '%(names)s.') % {
+            'count': len(down), 'total': len(hosts),
+            'names': ', '.join(down[:5])}
+    return 'good', _('All %(total)s hosts are up.') % {'total': len(hosts)}
+
+
+def _chances(api):
+    flavors = [item.id for item in api.flavors()
+               if notices.is_preemptible_flavor(item.extra_specs)][:1]
+    if not flavors:
+        return 'warning', _('There is no preemptible flavor to ask about.')
+    api.placement_chances(flavors)
+    return 'good', _('It answers.')
+
+
+def _backlog(api):
+    plan = api.backlog_plan()
+    if plan.stopped:
+        return 'warning', _('No request is started: %(reason)s.') % {
+            'reason': plan.stopped}
+    return 'good', _('%(count)s requests wait.') % {
+        'count': plan.requests_waiting}
+
+
+def _power(api):
+    failed = [item.name for item in api.energy_hosts()
+              if item.state == 'failed']
+    if failed:
+        return 'bad', _('These hosts failed to boot: %(names)s.') % {
+            'names': ', '.join(failed[:5])}
+    return 'good', _('No host failed to boot.')
+
+
+def _samples(api, now):
+    sampled = periods.parse(api.energy().sampled_at)
+    if sampled is None:
+        return 'warning', _('It is not measured.')
+    level = 'good' if now - sampled <= SAMPLE_AGE else 'warning'
+    return level, _('The last sample is of %(time)s.') % {
+        'time': words.moment(sampled)}
+
+
+def _preemptions(api, now):
+    counts = api.preemption_statistics(since=periods.to_text(
+        now - datetime.timedelta(days=1))).total['preemptions_by_status']
+    text = ', '.join(f'{words.of(words.PREEMPTION, status)}: {count}'
+                     for status, count in sorted(counts.items()))
+    level = 'warning' if counts.get('aborted') else 'good'
+    return level, text or _('There were none.')

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the preemptible servers of a project."""
+
+import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from horizon import tables
+
+from nova_preempt_dashboard import client
+from nova_preempt_dashboard import notices
+from nova_preempt_dashboard import periods
+from nova_preempt_dashboard import words
+from nova_preempt_dashboard.content import common
+from nova_preempt_dashboard.content.spot import tables as own
+
+#: The period of the numbers of evictions.
+PERIOD = datetime.timedelta(days=30)
+
+
+class IndexView(common.PagedView):
+    table_class = own.Evictions
+    template_name = 'nova_preempt/spot.html'
+    page_title = _('Spot')
+    failure = _('Unable to list evictions.')
+
+    def read_page(self, size, trail):
+        return self.api.preemptions(size, trail)
+
+    def get_context_data(self, **kwargs):
+        context = super().get_context_data(**kwargs)
+        found = common.call(self.request, _('Unable to list servers.'),
+                            self.api.servers, default=())
+        servers = [item for item in found if notices.is_preemptible(item)]
+        # Those with notice first.
+        servers.sort(key=lambda item: notices.of(item) is None)
+        context.update(
+            servers_table=own.Servers(self.request, data=servers),
+            count=len(servers),
+            noticed=sum(notices.of(item) is not None for item in servers))
+        return context
+
+
+class ChancesView(tables.DataTableView):
+    table_class = own.ChancesTable
+    template_name = 'nova_preempt/chances.html'
+    page_title = _('Chances before You Boot')
+
+    def get_data(self):
+        return common.call(self.request, _('Unable to read the chances.'),
+                           self._read, default=[])
+
+    def _read(self):
+        api = client.preemption(self.request)
+        names = {flavor.id: flavor.name for flavor in api.flavors()
+                 if notices.is_preemptible_flavor(flavor.extra_specs)}
+        evicted = {item['flavor']: item for item in api.preemption_statistics(
+            since=periods.to_text(timezone.now() - PERIOD)).flavors}
+        found = api.placement_chances(sorted(names, key=names.get))
+        for item in found:
+            item.flavor_name = names.get(item.flavor, item.flavor)
+            numbers = evicted.get(item.flavor_name, {})
+            item.evictions = numbers.get('victims', 0)
+            item.lifetime = words.duration(numbers.get('mean_lifetime_s'))
+        return found

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The panel Admin > Preemption > Pauses."""
+
+PANEL = 'preemption_pauses'
+PANEL_DASHBOARD = 'admin'
+PANEL_GROUP = 'admin_preemption'
+ADD_PANEL = 'nova_preempt_dashboard.content.panels.Pauses'
