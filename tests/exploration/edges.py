@@ -66,6 +66,20 @@ def _holder(world):
     return hold
 
 
+def _cell_check(world):
+    """Return NovaAPI._check_cell() that records the notices it refuses."""
+    def check(api, method, uuid):
+        try:
+            real(api, method, uuid)
+        except nova_api.NovaError:
+            if method == 'set_meta':
+                # The eviction goes on from now.
+                world.watcher.notice(uuid, world.loop.now_s)
+            raise
+    real = nova_api.NovaAPI._check_cell
+    return check
+
+
 def patches(world):
     """Return the mock patches that put a world.World in place."""
     return (
@@ -74,6 +88,8 @@ def patches(world):
                           lambda: processes.ReportClient(world)),
         mock.patch.object(nova_api.NovaAPI, '_get_client',
                           lambda _api: nova_client.Client(world)),
+        mock.patch.object(nova_api.NovaAPI, '_check_cell',
+                          _cell_check(world)),
         mock.patch.object(nova_api, 'load_session',
                           lambda _conf: keystone.Session(world)),
         mock.patch.object(
