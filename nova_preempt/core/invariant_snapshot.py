@@ -132,6 +132,10 @@ class Reservation:
     """A reservation whose time has come.
 
     :ivar says: whether it tells its owner that it is not as it should be
+    :ivar available: if it lacks empty hosts, those that it could have: no
+        other reservation has them, and all their servers can be evicted
+    :ivar strangers: uuids of other servers that got a host of it, though the
+        scheduler knew of the reservation
     """
 
     uuid: str
@@ -140,6 +144,8 @@ class Reservation:
     is_due: bool = True
     says: bool = False
     may_use: frozenset[str] = frozenset()
+    available: frozenset[str] = frozenset()
+    strangers: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

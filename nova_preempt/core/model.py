@@ -127,8 +127,7 @@ class Provider:
         used = self.used
         return {
             name: inventory.capacity - used.get(name, 0)
-            for name, inventory in self.inventories.items()
-        }
+            for name, inventory in self.inventories.items()}
 
     def free(self, resource_class: str) -> int:
         """Return what may still be allocated, below 0 if overcommitted."""
@@ -167,8 +166,7 @@ class Host:
         return {
             provider.uuid
             for provider in self.providers[1:]
-            if not provider.parent_uuid
-        }
+            if not provider.parent_uuid}
 
     def free(self, resource_class: str) -> int:
         """Return what may still be allocated of a class on all providers."""
@@ -183,8 +181,7 @@ class Host:
         return {
             (provider.uuid, name): amount
             for provider in self.providers
-            for name, amount in provider.allocations.get(consumer, {}).items()
-        }
+            for name, amount in provider.allocations.get(consumer, {}).items()}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,6 +36,26 @@ def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
                    f"reservation {each.uuid} has")
 
 
+def reserved_hosts_are_closed(snapshot: Snapshot) -> Iterator[str]:
+    """The scheduler puts no other servers on reserved hosts.
+
+    Otherwise they would have to be moved or evicted at once.
+    """
+    for each in snapshot.reservations:
+        for uuid in sorted(each.strangers):
+            yield f"{uuid} got a host of reservation {each.uuid}"
+
+
+def reservations_get_hosts(snapshot: Snapshot) -> Iterator[str]:
+    """A reservation that lacks a host gets one that can be emptied.
+
+    Otherwise preemptible servers would have precedence over it.
+    """
+    for each in snapshot.reservations:
+        for name in sorted(each.available):
+            yield f"reservation {each.uuid} lacks a host, and {name} is free"
+
+
 def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
     """A host with a guest is never off.
 
@@ -66,6 +86,16 @@ def hosts_on_are_open(snapshot: Snapshot) -> Iterator[str]:
     for host in snapshot.hosts:
         if host.power == power_steps.ON and host.is_closed:
             yield f"{host.name} is on, and its compute service disabled"
+
+
+def hosts_asleep_are_off(snapshot: Snapshot) -> Iterator[str]:
+    """A host whose recorded state is asleep is off.
+
+    Such a host draws power, but cannot be used.
+    """
+    for host in snapshot.hosts:
+        if host.power == power_steps.ASLEEP and not host.is_off:
+            yield f"{host.name} is recorded as asleep, and is on"
 
 
 def needed_hosts_are_on(snapshot: Snapshot) -> Iterator[str]:
@@ -120,9 +150,10 @@ def trusts_have_a_request(snapshot: Snapshot) -> Iterator[str]:
 
 
 #: Hold at every moment.
-ALWAYS = (hosts_are_reserved_once, hosts_with_guests_are_on)
+ALWAYS = (hosts_are_reserved_once, reserved_hosts_are_closed,
+          hosts_with_guests_are_on)
 #: Hold once nothing is under way: no fault, no request, no eviction.
 AT_REST = (
-    reserved_hosts_are_empty, hosts_stop_switching, hosts_on_are_open,
-    needed_hosts_are_on, builds_end, requests_start_once,
-    trusts_have_a_request)
+    reserved_hosts_are_empty, reservations_get_hosts, hosts_stop_switching,
+    hosts_on_are_open, hosts_asleep_are_off, needed_hosts_are_on, builds_end,
+    requests_start_once, trusts_have_a_request)

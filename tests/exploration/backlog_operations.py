@@ -8,6 +8,7 @@ from nova_preempt.backlog import request_parser
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.db import pauses
 from tests.exploration import operations
+from tests.exploration import traps
 
 _IMAGE = '20000000-0000-0000-0000-000000000000'
 
@@ -94,3 +95,10 @@ def user_loses_role(world, watcher, rng):
 def quota_is_set(world, watcher, rng):
     world.user_api.quotas = rng.choice(({}, {'instances': 3}, {'cores': 4}))
     world.loop.tell('quotas are', world.user_api.quotas)
+
+
+@operations.kind
+def boot_has_no_answer(world, watcher, rng):
+    """The next boot arrives late, or its answer does not."""
+    world.faults.traps.append(traps.Trap(
+        'nova api POST /servers', rng.choice(('late', 'late', 'lost'))))

@@ -78,8 +78,9 @@ FEATURES = {
         ('energy', 'demand_wait_s'): (0, 100, 300),
         ('energy', 'max_wakes_per_minute'): (1, 10),
         ('energy', 'max_sleeps_per_minute'): (1, 5)},
-        {'controller_hangs': 4, 'host_is_powered_on': 2,
-         'host_is_disabled': 3, 'power_is_paused': 1, 'user_deletes': 20},
+        {'controller_hangs': 4, 'host_is_powered_on': 4,
+         'host_is_disabled': 3, 'power_is_paused': 1, 'user_deletes': 20,
+         'server_comes_late': 20},
         pace_s=15),
     'backlog': Feature(('inventory', 'backlog'), {
         ('backlog', 'enabled'): (True,),
@@ -90,7 +91,7 @@ FEATURES = {
         ('backlog', 'max_created_per_day'): (4, 1000)},
         {'submit': 40, 'change_request': 6, 'cancel_request': 8,
          'user_deletes': 20, 'backlog_is_paused': 1, 'user_loses_role': 2,
-         'quota_is_set': 2}),
+         'quota_is_set': 2, 'boot_has_no_answer': 6}),
 }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fault that was mended, or that a rule prevents; it can be put back."""
 
+import contextlib
 import dataclasses
 from unittest import mock
 
@@ -54,3 +55,12 @@ def fault(seed=None, finds='', features=''):
 def returns(owner, name, value):
     """A patch of a function that returns a value, whatever it is given."""
     return mock.patch.object(owner, name, lambda *args, **kwargs: value)
+
+
+@contextlib.contextmanager
+def together(*patches):
+    """Several patches as one: of a rule, and of one that stands behind it."""
+    with contextlib.ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        yield

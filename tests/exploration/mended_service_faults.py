@@ -10,11 +10,14 @@ from unittest import mock
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import state_from_servers
+from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import power_steps
 from nova_preempt.reservation import drain_executor
 from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration.mended_fault import fault
 from tests.exploration.mended_fault import returns
+from tests.exploration.mended_fault import together
 
 
 def _power(state, change):
@@ -29,7 +32,7 @@ def _power(state, change):
 
 # -- power -----------------------------------------------------------------
 
-@fault(features='power')
+@fault(34, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_without_a_last_look():
     """A host is shut down that a server came to after the first look."""
     return _power(power_steps.SLEEPING, lambda real, facts, boot_timeout_s:
@@ -37,7 +40,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(features='power')
+@fault(4, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -45,7 +48,7 @@ def hosts_sleep_as_soon_as_closed():
                        boot_timeout_s))
 
 
-@fault(features='power')
+@fault(4, 'consumers_exist', 'power')
 def servers_in_build_do_not_count():
     """A host counts as empty though a server is to be built on it."""
     def is_empty(occupants, ignored=frozenset()):
@@ -54,7 +57,7 @@ def servers_in_build_do_not_count():
     return mock.patch.object(power_steps, 'is_empty', is_empty)
 
 
-@fault(features='power')
+@fault(29, 'consumers_exist', 'power')
 def hosts_are_not_woken_for_servers():
     """A host that a server came to as it fell asleep stays asleep."""
     return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
@@ -69,14 +72,23 @@ def woken_hosts_stay_closed():
         args[0](*args[1:]), enable=False))
 
 
-@fault(features='power')
+@fault(1, 'hosts_on_are_open', 'power')
 def kept_hosts_stay_closed():
     """A host that does not go to sleep after all is not opened again."""
-    return _power(power_steps.EMPTYING, lambda *args: dataclasses.replace(
-        args[0](*args[1:]), enable=False))
+    def note(*args):
+        intents, memory = real(*args)
+        return [each for each in intents if not isinstance(
+            each, energy_controller.Adopt)], memory
+    note_round = energy_controller.StepPhase.NOTE
+    real = energy_controller._ROUNDS[note_round]
+    # Hosts that a crash left closed were not looked for then.
+    return together(
+        _power(power_steps.EMPTYING, lambda *args: dataclasses.replace(
+            args[0](*args[1:]), enable=False)),
+        mock.patch.dict(energy_controller._ROUNDS, {note_round: note}))
 
 
-@fault(features='power')
+@fault(14, 'hosts_asleep_are_off', 'power')
 def powered_on_hosts_stay_asleep():
     """A sleeping host that somebody has powered on counts as asleep."""
     return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
@@ -87,7 +99,7 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(features='backlog')
+@fault(13, 'requests_start_once', 'backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
@@ -95,7 +107,10 @@ def lost_boots_are_refused():
         return (boot_outcome.BootAnswer.LATER
                 if found is boot_outcome.BootAnswer.UNKNOWN else found)
     real = boot_outcome.classify_answer
-    return mock.patch.object(boot_outcome, 'classify_answer', classify)
+    # Servers of boots that were given up were not deleted then.
+    return together(
+        mock.patch.object(boot_outcome, 'classify_answer', classify),
+        returns(state_from_servers._Judgement, '_is_void', False))
 
 
 @fault(3, 'trusts_have_a_request', 'backlog')
@@ -104,7 +119,7 @@ def trusts_outlive_requests():
     return returns(keystone_trusts.Trusts, 'delete', None)
 
 
-@fault(features='backlog')
+@fault(7, 'trusts_have_a_request', 'backlog')
 def trusts_of_dead_submissions_stay():
     """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
@@ -112,7 +127,7 @@ def trusts_of_dead_submissions_stay():
 
 # -- reservations ----------------------------------------------------------
 
-@fault(features='reservations')
+@fault(5, 'reserved_hosts_are_closed', 'reservations')
 def strangers_boot_on_reserved_hosts():
     """The scheduler puts other servers on reserved hosts."""
     return mock.patch.object(
@@ -120,7 +135,7 @@ def strangers_boot_on_reserved_hosts():
         staticmethod(lambda spec_obj: lambda node: True))
 
 
-@fault(features='reservations')
+@fault(7, 'reservations_get_hosts', 'reservations')
 def strangers_are_kept():
     """Preemptible servers stay on the hosts of a reservation that begins."""
     return returns(drain_executor.DrainExecutor, '_evict', None)

@@ -64,13 +64,13 @@ class Client:
         def write():
             host = self._host(uuid)
             host.disabled, host.disabled_reason = True, reason
-        self._world.call('nova', f'disable {uuid[:8]}', write)
+        self._world.call('nova', f'disable {self._host(uuid).name}', write)
 
     def _enable(self, uuid):
         def write():
             host = self._host(uuid)
             host.disabled, host.disabled_reason = False, None
-        self._world.call('nova', f'enable {uuid[:8]}', write)
+        self._world.call('nova', f'enable {self._host(uuid).name}', write)
 
     def _list(self, make):
         def read():

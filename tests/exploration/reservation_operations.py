@@ -16,7 +16,7 @@ def _ask_api(world, function):
 @operations.kind
 def reserve(world, watcher, rng):
     request = reservation_scheduler.Request(
-        quantity=rng.choice((1, 1, 2)), duration_s=rng.choice((60, 120)),
+        quantity=rng.choice((1, 1, 2)), duration_s=rng.choice((60, 120, 7200)),
         start_time=world.loop.utcnow() + datetime.timedelta(
             seconds=rng.choice((5, 60, 90))) if rng.random() < 0.7 else None,
         end_action=rng.choice(('shelve', 'delete')))

@@ -14,7 +14,6 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
-from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import backlog_store
 from nova_preempt.db import decision_owners
 from nova_preempt.db import energy_store
@@ -24,6 +23,7 @@ from nova_preempt.handover import victim_allocations
 from tests.exploration import machines
 from tests.exploration import nova_client
 from tests.exploration import processes
+from tests.exploration import reserved_hosts
 
 #: Statuses of migrations that hold space.
 _MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
@@ -80,6 +80,7 @@ class Watcher:
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
         self._robbed = set()      # victims whose space an operator has freed
+        self._reserved = reserved_hosts.ReservedHosts(world)
         self._paused_since_s = {}  # what is paused: since when
         self._found = {}          # function: what it has read
         self._read_at = -1        # world.writes when that was read
@@ -205,6 +206,13 @@ class Watcher:
         return eligibility.Rules(options.honored_locks,
                                  options.minimum_runtime_s)
 
+    def placed(self, servers, hosts, asked_at):
+        """Record the hosts that a scheduler has chosen.
+
+        :param asked_at: when it was asked, naive and in UTC
+        """
+        self._reserved.placed(self.reservations(), servers, hosts, asked_at)
+
     def notice(self, uuid, at_s):
         """Note when a server was told of its end."""
         self._noticed_s[uuid] = at_s
@@ -302,7 +310,7 @@ class Watcher:
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
                 each.owner and leases.get(each.owner))) for each in found),
-            reservations=tuple(map(self._reservation, self.reservations())),
+            reservations=self._reserved.snapshot(self.reservations()),
             requests=tuple(map(self._waiting, self.requests())),
             trusts=frozenset(world.keystone.trusts),
             acts=acts, limits=tuple(_budgets(found)))
@@ -340,20 +348,6 @@ class Watcher:
                 if not server.deleted and any(
                     tag.tag.startswith(of_it) for tag in server.tags)),
             is_over=each.state in backlog_model.CLOSED, trust=each.trust_id)
-
-    def _reservation(self, each):
-        now = self._world.loop.utcnow()
-        users = frozenset(
-            uuid for uuid, server in self._world.nova.servers.items()
-            if server.spec and each.uuid in (
-                server.spec.scheduler_hints or {}).get('reservation', ()))
-        return invariant_snapshot.Reservation(
-            each.uuid, each.project_id, frozenset(
-                item.host for item in each.hosts
-                if item.start_at <= now < item.end_at
-                and item.status != reservation_model.LOST),
-            is_due=each.status == reservation_model.ACTIVE,
-            says=bool(each.reason), may_use=users)
 
     def _server(self, server):
         uses = {} if server.uuid in self._robbed else server.amounts

@@ -30,7 +30,8 @@ KINDS = ('crash', 'meanwhile', 'hosts are down', 'cut off')
 class Trap:
     """The next call that contains a text meets a fault.
 
-    :ivar fault: one of KINDS or of Faults.KINDS
+    :ivar fault: one of KINDS or of Faults.KINDS, or a function that is given
+        the world and the call, and called just before it
     """
 
     call: str
@@ -38,10 +39,10 @@ class Trap:
 
 
 def spring(world, fault, call):
-    """Act before a call, if the fault is in KINDS."""
-    spring_one = _SPRINGS.get(fault)
+    """Act before a call, if the fault is in KINDS, or a function."""
+    spring_one = fault if callable(fault) else _SPRINGS.get(fault)
     if spring_one is not None:
-        world.loop.tell('trap:', fault, call)
+        world.loop.tell('trap:', getattr(fault, '__name__', fault), call)
         spring_one(world, call)
 
 

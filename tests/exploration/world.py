@@ -233,9 +233,12 @@ class World:
         while not alive:
             self.loop.sleep(1)
             alive = [each for each in self.schedulers if each.is_serving]
-        scheduler = self._durations.choice(alive)
+        scheduler, asked_at = (self._durations.choice(alive),
+                               self.loop.utcnow())
         task = scheduler.ask(servers)
         self.loop.join(task)
+        if task.result is not None and not scheduler.process.skew_s:
+            self.watcher.placed(servers, task.result, asked_at)
         if task.error is None and task.result is not None and (
                 self._durations.random() < 0.005 and not self.faults.is_off):
             self.loop.tell('answer lost', 'scheduler')

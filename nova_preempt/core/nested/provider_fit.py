@@ -38,8 +38,7 @@ def is_nested(request: Request) -> bool:
         return True
     return any(
         bool(group.required or group.forbidden)
-        and not COMMON.issuperset(group.resources) for group in request.groups
-    )
+        and not COMMON.issuperset(group.resources) for group in request.groups)
 
 
 def needs_tree(request: Request, root: Provider) -> bool:
@@ -82,8 +81,7 @@ class ProviderTree:
         self.refusal: Refusal | None = None
         self._index = {
             provider.uuid: number
-            for number, provider in enumerate(host.providers)
-        }
+            for number, provider in enumerate(host.providers)}
         freeable = (
             capacity.total(each.resources for each in host.candidates)
             if freed is None else freed)
@@ -315,8 +313,7 @@ def _pieces(group: RequestGroup) -> list[Resources]:
         raise ValueError(msg)
     wanted = {
         name: amount for name, amount in sorted(group.resources.items())
-        if amount
-    }
+        if amount}
     if group.suffix:
         return [wanted]
     return [{name: amount} for name, amount in wanted.items()]

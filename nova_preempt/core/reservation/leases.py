@@ -119,20 +119,14 @@ class Leases:
             if lease_id in self._by_id]
         self._by_id.update(changed)
         hosts: dict[str, list[HostLease]] = {
-            host: [] for lease in old for host in lease.hosts
-        }
+            host: [] for lease in old for host in lease.hosts}
         for lease in changed.values():
             for host in lease.hosts:
                 hosts.setdefault(host, []).append(lease)
         for host, new in hosts.items():
-            self._set(
-                host,
-                (
-                    *(
-                        lease for lease in self._by_host.get(host, ())
-                        if self._by_id.get(lease.id) is lease),
-                    *new),
-            )
+            self._set(host, (
+                *(lease for lease in self._by_host.get(host, ())
+                  if self._by_id.get(lease.id) is lease), *new))
 
     def _set(self, host: str, leases: tuple[HostLease, ...]) -> None:
         busy = calendar.merged(
@@ -145,10 +139,8 @@ class Leases:
 
     def __iter__(self) -> Iterator[HostLease]:
         """Iterate over the leases by start."""
-        return iter(
-            sorted(
-                self._by_id.values(),
-                key=lambda lease: (lease.start_s, lease.id), ))
+        return iter(sorted(self._by_id.values(),
+                           key=lambda lease: (lease.start_s, lease.id)))
 
     def __eq__(self, other: object) -> bool:
         """Tell whether they have the same leases on the same hosts."""

@@ -103,6 +103,8 @@ BROKEN = {
                                  power='waking'),
     'hosts_on_are_open': host('h1', {'normal': {'VCPU': 2}},
                               is_closed=True),
+    'hosts_asleep_are_off': host('h1', {'normal': {'VCPU': 2}},
+                                 power='asleep'),
     'needed_hosts_are_on': dataclasses.replace(
         servers(normal=changed(NORMAL, guest_on='')),
         hosts=tuple(dataclasses.replace(each, is_off=each.name == 'h1')
@@ -112,6 +114,12 @@ BROKEN = {
         S.Reservation(uuid, 'p1', frozenset(['h3'])) for uuid in 'ab')),
     'reserved_hosts_are_empty': dataclasses.replace(GOOD, reservations=(
         S.Reservation('a', 'p1', frozenset(['h1'])),)),
+    'reserved_hosts_are_closed': dataclasses.replace(GOOD, reservations=(
+        S.Reservation('a', 'p1', frozenset(['h3']),
+                      strangers=frozenset(['normal'])),)),
+    'reservations_get_hosts': dataclasses.replace(GOOD, reservations=(
+        S.Reservation('a', 'p1', frozenset(),
+                      available=frozenset(['h2'])),)),
     'requests_start_once': dataclasses.replace(GOOD, requests=(
         S.BacklogRequest('r', 1, frozenset(['normal', 'spot'])),)),
     'trusts_have_a_request': dataclasses.replace(
