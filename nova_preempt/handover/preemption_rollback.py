@@ -23,7 +23,6 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import closing_rules
-from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import process_lease
@@ -288,30 +287,13 @@ class PreemptionRollback:
                                               self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
         if stays:
-            self._resume(victim, seen)
+            victim_allocations.resume(self._nova, victim, seen)
         if victim.notice_s and (
                 stays or closing_rules.may_stay(seen, status)) and (
                 not self._nova.clear_notice(victim.server_uuid)):
             # It is resized, for example. PreemptorOutcomes withdraws it later.
             return decisions.ENDING
         return status
-
-    def _resume(self, victim: decisions.Victim, server: ObservedServer
-                ) -> None:
-        """Unlock a victim, and start it if the preemption has stopped it.
-
-        :raises VictimBusy: it is not stopped yet
-        """
-        uuid = victim.server_uuid
-        was_stopped = victim.asked == core_actions.STOP
-        if was_stopped and server.task_state == 'powering-off':
-            raise VictimBusy(f'server {uuid} is still being stopped')
-        if victim_allocations.is_locked_by_us(server):
-            self._nova.unlock(uuid)
-        if was_stopped and server.vm_state == 'stopped':
-            LOG.info('Starting server %s again, whose eviction was rolled '
-                     'back.', uuid)
-            self._nova.start(uuid)
 
     def _undo_in_parts(self, decision: decisions.Decision) -> dict[str, str]:
         """Restore victims one by one; evict those without capacity.

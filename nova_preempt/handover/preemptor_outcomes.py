@@ -6,7 +6,9 @@ timed out, or the host may have failed to build the server. The outcome is in
 the record of a preemption and in a metric.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
+import time
+from typing import Any
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
@@ -34,15 +36,14 @@ class PreemptorOutcomes:
     :param look: see nova_preempt.cloud.instances.get_many
     """
 
-    def __init__(
-            self, db: db.Database, clients: clients.Clients,
-            look: Callable[..., tuple[Mapping[str, ObservedServer],
-                                      Collection[str]]] = instances.get_many
-    ) -> None:
+    def __init__(self, db: db.Database, clients: clients.Clients,
+                 look: Callable[..., Any] = instances.get_many,
+                 monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
         self._clients = clients
-        # (decision, server) of victims seen alive
-        self._alive: set[tuple[str, str]] = set()
+        self._monotonic = monotonic
+        # {(decision, ENDING victim): since when it is seen without a task}
+        self._since: dict[tuple[str, str], float] = {}
         self._decisions = decisions.Decisions(db)
         self._look = look
 
@@ -66,31 +67,34 @@ class PreemptorOutcomes:
                     self._set(item, found)
             elif item.victims_in_vain and not item.is_placed:
                 self._set(item, '')
-        were_alive, self._alive = self._alive, set()
-        for decision_uuid, uuid in leaving:
-            if uuid not in unread:
-                self._follow(decision_uuid, uuid, servers.get(uuid),
-                             (decision_uuid, uuid) in were_alive)
+        now, known, self._since = self._monotonic(), self._since, {}
+        for victim in leaving:
+            server = servers.get(victim[1])
+            if server is not None and server.task_state is None:
+                self._since[victim] = known.get(victim, now)
+            if victim[1] not in unread:
+                self._follow(victim[0], victim[1], server,
+                             now - self._since.get(victim, now))
 
     def _follow(self, decision_uuid: str, uuid: str,
-                server: ObservedServer | None, was_alive: bool) -> None:
+                server: ObservedServer | None, unchanged_s: float) -> None:
         """Record the status of a victim that outlived its decision."""
         victim = next(each for each in self._decisions.get_decision(
             decision_uuid).victims if each.server_uuid == uuid)
         status = closing_rules.last_status(
-            None if server is None or server.deleted else server, victim.asked)
-        if status == decisions.KEPT and not was_alive:
-            self._alive.add((decision_uuid, uuid))
-            return
+            None if server is None or server.deleted else server, victim.asked,
+            unchanged_s)
         if status is None:
             return
+        nova = self._clients.nova
         try:
             if status == decisions.SHELVED:
-                victim_allocations.free_offloaded(
-                    self._clients.placement, victim, self._clients.nova.get)
-            elif status == decisions.KEPT and victim.notice_s and not (
-                    self._clients.nova.clear_notice(uuid)):
-                return
+                victim_allocations.free_offloaded(self._clients.placement,
+                                                  victim, nova.get)
+            elif status == decisions.KEPT:
+                victim_allocations.resume(nova, victim, nova.get(uuid))
+                if victim.notice_s and not nova.clear_notice(uuid):
+                    return
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
             LOG.warning('Cannot close victim %(uuid)s yet, which is '

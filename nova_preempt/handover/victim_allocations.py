@@ -31,6 +31,18 @@ def is_locked_by_us(server: ObservedServer) -> bool:
     return server.locked_reason == LOCKED
 
 
+def resume(nova: nova_api.NovaAPI, victim: decisions.Victim,
+           server: ObservedServer | None) -> None:
+    """Unlock a kept victim, and start it if its preemption has stopped it."""
+    if server is not None and is_locked_by_us(server):
+        nova.unlock(server.uuid)
+    if victim.asked == core_actions.STOP and (
+            server is not None and server.vm_state == 'stopped'):
+        LOG.info('Starting server %s again, whose eviction was rolled back.',
+                 server.uuid)
+        nova.start(server.uuid)
+
+
 def as_it_was(victim: decisions.Victim, generation: int | None
               ) -> placement_api.Consumer:
     """Return the Consumer of a victim with its original allocations."""

@@ -3,6 +3,8 @@
 
 import uuid as uuids
 
+from novaclient import exceptions as nova_exc
+
 from tests.exploration import nova_servers
 from tests.exploration import requests
 
@@ -118,9 +120,13 @@ class Moves:
                    task_state=None)
 
     def _move_of(self, server):
-        return next((move for move in self.migrations.values()
-                     if move.server == server.uuid
-                     and move.status == 'finished'), None)
+        found = next((move for move in self.migrations.values()
+                      if move.server == server.uuid
+                      and move.status == 'finished'), None)
+        if found is None:
+            # It is being confirmed; Nova finds no such migration.
+            raise nova_exc.BadRequest(400)
+        return found
 
     def act_confirm_resize(self, server, is_admin):
         self.check(server, ('resized',), is_admin=is_admin)

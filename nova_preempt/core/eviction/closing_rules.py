@@ -10,6 +10,7 @@ known.
 from collections.abc import Iterable, Mapping
 
 from nova_preempt.core import capacity
+from nova_preempt.core import eligibility
 from nova_preempt.core import eviction_actions
 from nova_preempt.core import eviction_status
 from nova_preempt.core.eviction import eviction_steps
@@ -28,15 +29,18 @@ FAILED = "failed"
 DELETED = "deleted"
 
 
+#: How long a call whose answer was lost may take to arrive.
+LATE_S = 60.0
+
+
 def is_there(seen: ObservedServer | None, host: str) -> bool:
     """Return whether a victim is on the host, and needs its allocations.
 
     A deletion or a shelve in progress changes nothing: it may fail, at any
     time.
     """
-    return (
-        seen is not None and not eviction_steps.is_offloaded(seen)
-        and seen.host == host)
+    return seen is not None and (
+        seen.host == host and not eviction_steps.is_offloaded(seen))
 
 
 def is_leaving(seen: ObservedServer) -> bool:
@@ -54,9 +58,8 @@ def is_moving(seen: ObservedServer) -> bool:
     return seen.task_state in eviction_steps.MOVING
 
 
-def lacks_space(
-    has: Mapping[str, Resources], had: Mapping[str, Resources], provider: str,
-) -> bool:
+def lacks_space(has: Mapping[str, Resources], had: Mapping[str, Resources],
+                provider: str) -> bool:
     """Return whether a server on its host gets back its allocations.
 
     Not a server with more than it had: it was resized on its host since. After
@@ -81,9 +84,8 @@ def lacks_what_stop_freed(
 
     ``has``, ``had``: {uuid of a provider: {class: amount}}
     """
-    left = {
-        uuid: eviction_actions.kept(resources, eviction_actions.STOP)
-        for uuid, resources in had.items()}
+    left = {uuid: eviction_actions.kept(resources, eviction_actions.STOP)
+            for uuid, resources in had.items()}
     return capacity.fits(capacity.by_slot(has), capacity.by_slot(left))
 
 
@@ -107,9 +109,10 @@ def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
     if seen.host != host:
         return eviction_status.MIGRATED
     # A server that is being deleted may look unchanged: Nova confirms a resize
-    # first, and resets its task.
-    return (eviction_status.ENDING if asked == "force_delete"
-            else eviction_status.KEPT)
+    # first, and resets its task. And a call whose answer was lost may be late.
+    may_end = asked == "force_delete" or (
+        asked in ("shelve", "stop") and seen.vm_state in eligibility.RUNNING)
+    return eviction_status.ENDING if may_end else eviction_status.KEPT
 
 
 def may_stay(seen: ObservedServer | None, status: str) -> bool:
@@ -117,18 +120,20 @@ def may_stay(seen: ObservedServer | None, status: str) -> bool:
 
     Its closing_status() is ENDING, but Nova shows no task.
     """
-    return (
-        status == eviction_status.ENDING and seen is not None
-        and not is_leaving(seen))
+    return status == eviction_status.ENDING and (
+        seen is not None and not is_leaving(seen))
 
 
-def last_status(seen: ObservedServer | None, asked: str) -> str | None:
+def last_status(seen: ObservedServer | None, asked: str, unchanged_s: float
+                ) -> str | None:
     """Return the final status of a victim that was ENDING, None until then.
 
-    KEPT counts only if it is seen twice in a row: a server that is being
-    deleted may look unchanged for a while.
+    KEPT of a running server counts only after LATE_S: one that is being
+    deleted may look unchanged for a while, and a call whose answer was lost
+    may be late.
 
-    ``asked``: the first call to Nova.
+    ``asked``: the first call to Nova; ``unchanged_s``: for how long it was
+    seen without a task
     """
     # Nova removes the record a moment later.
     if seen is None or seen.vm_state == "deleted":
@@ -137,7 +142,8 @@ def last_status(seen: ObservedServer | None, asked: str) -> str | None:
         return None
     if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
         return eviction_status.SHELVED
-    return eviction_status.KEPT
+    may_end = seen.vm_state in eligibility.RUNNING and unchanged_s < LATE_S
+    return None if may_end else eviction_status.KEPT
 
 
 def have_left(statuses: Iterable[str]) -> bool:
@@ -154,9 +160,8 @@ def _was_shelved(seen: ObservedServer, asked: str) -> bool:
     Nova may be configured to offload servers later. A server that its owner
     has shelved was to be offloaded only.
     """
-    return (
-        seen.vm_state == "shelved" and seen.task_state is None
-        and return_controller.is_shelved_by(asked))
+    return (seen.vm_state == "shelved" and seen.task_state is None
+            and return_controller.is_shelved_by(asked))
 
 
 def preemptor_outcome(
@@ -177,9 +182,8 @@ def preemptor_outcome(
         return None
     if server.vm_state == "error":
         # A server that is evacuated stays in ERROR until it is rebuilt.
-        is_rebuilt = (
-            operation == "evacuate"
-            and server.task_state in eviction_steps.MOVING)
+        is_rebuilt = operation == "evacuate" and (
+            server.task_state in eviction_steps.MOVING)
         return None if is_rebuilt else FAILED
     if server.task_state is not None or server.vm_state == "building":
         return None

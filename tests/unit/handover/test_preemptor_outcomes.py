@@ -30,6 +30,7 @@ class TestOutcomes(test_decisions.TestSQLite):
     def setUp(self):
         super().setUp()
         self.homeless = set()
+        self.now_s = 0.0
         self.servers = {}
         self.broken = False
         self.placement = mock.Mock(spec=placement_api.Placement)
@@ -40,7 +41,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.nova.get.side_effect = self.show
         self.outcomes = preemptor_outcomes.PreemptorOutcomes(
             self.db, clients.Clients(self.nova, self.placement, None),
-            self.look)
+            self.look, lambda: self.now_s)
 
     def look(self, uuids, attrs, deleted):
         if self.broken:
@@ -52,7 +53,7 @@ class TestOutcomes(test_decisions.TestSQLite):
     def show(self, uuid):
         server = self.servers[uuid]
         return observed_server.ObservedServer(
-            'a', server.vm_state, server.task_state, server.host, status='')
+            uuid, server.vm_state, server.task_state, server.host, status='')
 
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
         self.decisions.create_decision(db.Decision(
@@ -151,6 +152,9 @@ class TestOutcomes(test_decisions.TestSQLite):
             self.assertEqual(['ending'], self.statuses('d'))
         self.put('d-a')
         self.assertEqual(['ending'], self.statuses('d'))
+        self.now_s += 59
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.now_s += 1
         self.nova.clear_notice.assert_not_called()
         self.nova.clear_notice.side_effect = nova_api.NoAnswer('away')
         self.assertEqual(['ending'], self.statuses('d'))
@@ -165,6 +169,20 @@ class TestOutcomes(test_decisions.TestSQLite):
             found = self.statuses('d')
         self.assertEqual(['kept'], found)
         self.nova.clear_notice.assert_called_with('d-a')
+
+    def test_a_victim_that_a_late_call_stops(self):
+        """Its process died in the call; the roll-back saw it running."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.decisions.update_victim('d', 'd-a', decisions.ENDING,
+                                     asked='stop')
+        self.put('d-a')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', task_state='powering-off')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.nova.start.assert_not_called()
+        self.put('d-a', 'stopped')
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.start.assert_called_once_with('d-a')
 
     def test_a_victim_that_is_just_being_deleted(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)

@@ -66,7 +66,7 @@ class TestTakenBack(unittest.TestCase):
 
     def test_closing_statuses(self):
         for vm_state, task_state, host, status in (
-                ('active', None, 'here', 'kept'),
+                ('error', None, 'here', 'kept'),
                 ('active', None, 'there', 'migrated'),
                 ('active', 'deleting', 'here', 'ending'),
                 ('active', 'shelving', 'here', 'ending'),
@@ -90,11 +90,17 @@ class TestTakenBack(unittest.TestCase):
                 seen, 'here', asked))
 
     def test_an_eviction_that_does_not_show_yet(self):
-        """Nova first confirms a resize, for example."""
-        for host, status in (('here', 'ending'), ('there', 'migrated')):
-            self.assertEqual(status, closing_rules.closing_status(
-                ObservedServer('a', 'active', None, host),
-                'here', 'force_delete'))
+        """Nova confirms a resize first, or the call is late, for example."""
+        for asked in ('force_delete', 'shelve', 'stop'):
+            for host, status in (('here', 'ending'), ('there', 'migrated')):
+                self.assertEqual(status, closing_rules.closing_status(
+                    ObservedServer('a', 'active', None, host), 'here', asked))
+        for vm_state, task_state, asked in (
+                ('active', None, ''), ('active', None, 'live_migrate'),
+                ('stopped', None, 'stop')):
+            self.assertEqual('kept', closing_rules.closing_status(
+                ObservedServer('a', vm_state, task_state, 'here'), 'here',
+                asked))
 
     def test_closing_statuses_of_victims_that_were_leaving(self):
         for vm_state, task_state, host, status in (
@@ -109,8 +115,14 @@ class TestTakenBack(unittest.TestCase):
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
             self.assertEqual(status, closing_rules.last_status(ObservedServer(
-                'a', vm_state, task_state, host), 'shelve'))
-        self.assertEqual('gone', closing_rules.last_status(None, ''))
+                'a', vm_state, task_state, host), 'shelve', 60))
+        self.assertEqual('gone', closing_rules.last_status(None, '', 0))
+
+    def test_an_unchanged_victim_is_kept_once_no_call_can_be_late(self):
+        seen = ObservedServer('a', 'active', None, 'here')
+        for age_s, status in ((0, None), (59.9, None), (60, 'kept')):
+            self.assertEqual(status, closing_rules.last_status(
+                seen, 'stop', age_s))
 
 
 class TestPreemptorOutcome(unittest.TestCase):
