@@ -37,9 +37,12 @@ REPAIRED = prometheus_client.Counter(
 RESTORED = prometheus_client.Counter(
     'nova_preempt_restored', 'Shelved victims that were unshelved.')
 OUTCOMES = prometheus_client.Counter(
-    'nova_preempt_outcomes',
-    'Outcomes of the requests for which servers were evicted.',
-    ['operation', 'outcome'])
+    'nova_preempt_outcomes', 'Outcomes of the requests for which servers were '
+    'evicted.', ['operation', 'outcome'])
+EVICTED_SHARE = prometheus_client.Gauge(
+    'nova_preempt_evicted_share',
+    'Share of the hours of preemptible servers in which they were evicted.',
+    ['flavor', 'zone', 'hours'])
 IN_VAIN = prometheus_client.Counter(
     'nova_preempt_victims_in_vain',
     'Victims evicted for a server that was not placed.')
@@ -47,9 +50,8 @@ POWER_MOVES = prometheus_client.Counter(
     'nova_preempt_power_moves', 'Transitions of hosts to a power state.',
     ['state'])
 POWER_ERRORS = prometheus_client.Counter(
-    'nova_preempt_power_errors',
-    'Failed attempts to power a host on or off, which are retried.',
-    ['state'])
+    'nova_preempt_power_errors', 'Failed attempts to power a host on or off, '
+    'which are retried.', ['state'])
 POWER_HOSTS = prometheus_client.Gauge(
     'nova_preempt_power_hosts', 'Hosts by power state.', ['state'])
 POWER_REQUIRED = prometheus_client.Gauge(
@@ -156,12 +158,10 @@ def serve(port, address, report=None):
         if report is not None:
             server[0].set_app(_with_health(server[0].get_app(), report))
     except OSError as exc:
-        LOG.warning('This process serves no metrics at %(address)s:%(port)s: '
-                    '%(exc)s',
-                    {'address': address, 'port': port, 'exc': exc})
+        LOG.warning('This process serves no metrics at %s:%s: %s', address,
+                    port, exc)
         return None
-    LOG.info('Metrics are served at http://%(address)s:%(port)s/metrics.',
-             {'address': address, 'port': port})
+    LOG.info('Metrics are served at http://%s:%s/metrics.', address, port)
     return server
 
 

@@ -7,6 +7,7 @@ from nova_preempt.api import backlog_handlers
 from nova_preempt.api import backlog_plan_handler
 from nova_preempt.api import backlog_statistics_handlers
 from nova_preempt.api import energy_handlers
+from nova_preempt.api import eviction_rate_handler
 from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
 from nova_preempt.api import operation
@@ -21,7 +22,8 @@ from nova_preempt.api import status_handler
 _MODULES = (preemption_handlers, reservable_host_handlers,
             reservation_handlers, pause_handlers, energy_handlers,
             backlog_handlers, backlog_statistics_handlers,
-            backlog_plan_handler, service_class_handlers, status_handler)
+            backlog_plan_handler, service_class_handlers, status_handler,
+            eviction_rate_handler)
 
 
 @operation.serves('GET', '/v1/openapi.json', None, {'type': 'object'})

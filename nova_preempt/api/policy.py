@@ -31,6 +31,7 @@ BACKLOG_PLAN = 'preemption:request:plan'
 BACKLOG_SHOW = 'preemption:request:show'
 BACKLOG_STATISTICS = 'preemption:request:statistics'
 BACKLOG_UPDATE = 'preemption:request:update'
+EVICTION_RATES = 'preemption:eviction_rates'
 EXPLAIN = 'preemption:explain'
 EXPLAIN_DETAILS = 'preemption:explain:details'
 HOST_LIST = 'preemption:host:list'
@@ -123,6 +124,10 @@ _DOCUMENTED = [
           'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
+    _rule(EVICTION_RATES, READER,
+          'See how often servers of named flavors are evicted, as ranges. '
+          'Numbers and all flavors need preemption:all_projects.',
+          'GET', '/v1/eviction-rates'),
     _rule(STATUS, ADMIN,
           'See what acts, is paused and waits, and the room that is left.',
           'GET', '/v1/status'),

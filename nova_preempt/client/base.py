@@ -213,9 +213,9 @@ class ListCommand(CommandWithOptions, command.Lister):
 
 def _cell(item, field):
     value = item.get(field) if isinstance(field, str) else field(item)
-    if isinstance(value, columns.FormattableColumn):
-        return value
-    return ValueColumn(value)
+    # Whole numbers as they are, which tables align.
+    return ValueColumn(value) if value is None or isinstance(
+        value, float) else value
 
 
 def _sort(rows, headings, key, is_descending):
@@ -229,7 +229,8 @@ def _sort(rows, headings, key, is_descending):
     heading = known[key]
 
     def rank(row):
-        value = row[heading].machine_readable()
+        value = getattr(row[heading], 'machine_readable',
+                        lambda: row[heading])()
         return str(value) if isinstance(value, dict | list) else value
 
     empty = [row for row in rows if rank(row) is None]

@@ -143,6 +143,32 @@ class ShowStatistics(base.ListCommand):
         return [*found.flavors, {'flavor': 'total', **found.total}]
 
 
+class ListRates(base.ListCommand):
+    """Show how often preemptible servers of flavors are evicted
+
+    The share is that of the hours of servers in which they were evicted.
+    """
+
+    options = (
+        base.option('--flavor', metavar='<flavor>', action='append',
+                    default=[], help='Name of a flavor (may be repeated; '
+                    'administrators: default: all)'),
+        _ZONE)
+    columns = {
+        'Flavor': 'flavor', 'Availability Zone': 'availability_zone',
+        'Hours': 'hours', 'Evicted': 'evicted_share',
+        'Median Life': 'median_life'}
+    more_columns = {
+        'Evictions': 'evictions', 'Server Hours': 'server_hours',
+        'Share': 'exact_share', 'Median Life (s)': 'median_life_s'}
+    empty = ('Too few servers of other projects have run in the last 30 days '
+             'to tell of their evictions.')
+
+    def ask(self, client, args):
+        name_lookup.check_zone(self, args.availability_zone)
+        return client.eviction_rates(args.flavor, args.availability_zone)
+
+
 class ShowCapacityByFlavor(base.ListCommand):
     """Show how many more servers of flavors could be placed now"""
 

@@ -9,12 +9,19 @@ servers at once.
 """
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 import dataclasses
 import itertools
 
 SERVER = "server"
 PROJECTS = "projects"
+
+#: Within how many seconds evictions are counted: returning so often within an
+#: hour gains nobody anything.
+WINDOW_S = 3600
+
+#: Two evictions may be chance.
+LEAST = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -45,7 +52,18 @@ class EvictionLoop:
     turns: int
 
 
-def find(turns: Iterable[Eviction], least: int) -> tuple[EvictionLoop, ...]:
+def grown(
+    found: Iterable[EvictionLoop], known: Collection[EvictionLoop]
+) -> list[EvictionLoop]:
+    """Return the loops that are new, or have more rounds than known ones."""
+    turns = {(loop.kind, loop.ids): loop.turns for loop in known}
+    return [loop for loop in found
+            if loop.turns > turns.get((loop.kind, loop.ids), 0)]
+
+
+def find(
+    turns: Iterable[Eviction], least: int = LEAST
+) -> tuple[EvictionLoop, ...]:
     """Return the loops with at least so many rounds, ordered.
 
     1. A server: how often it was evicted, by whichever server; or, if it also

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
 
+from nova_preempt.core import eviction_rates
 from nova_preempt.core import quotas
 from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.reservation import reservation_model
@@ -124,6 +125,11 @@ Victim = mapped(
              'victims_status_idx': ['status'],
              'victims_project_id_idx': ['project_id'],
              'victims_ended_at_idx': ['ended_at']})
+
+EvictionSample = mapped(
+    'eviction_samples', eviction_rates.Sample, [],
+    sa.Column('id', BIG_ID, primary_key=True, autoincrement=True),
+    indexes={'eviction_samples_at_idx': ['at']})
 
 Pause = mapped('pauses', row_schemas.Pause, ['what'])
 

@@ -67,8 +67,7 @@ class HeadroomKeeper:
 
     def _end(self, chosen):
         group, end = chosen
-        LOG.info('%(group)s lacks %(missing)s of its headroom.',
-                 {'group': group.name, 'missing': end.missing})
+        LOG.info('%s lacks %s of its headroom.', group.name, end.missing)
         with contextlib.suppress(decisions.AlreadyEnding,
                                  decisions.OverBudget):
             self._ends.begin(end.server, HEADROOM,

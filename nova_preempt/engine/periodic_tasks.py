@@ -134,8 +134,7 @@ class TaskHealth:
             result = work()
         except Exception as exc:
             if task.error:
-                LOG.warning('The task %(name)s still fails: %(exc)s',
-                            {'name': name, 'exc': exc})
+                LOG.warning('The task %s still fails: %s', name, exc)
             else:
                 LOG.exception('The task %s failed; it is retried.', name)
                 task.failed_at = self._monotonic()
@@ -159,9 +158,8 @@ class TaskHealth:
         problems = {name: text for name, task in sorted(tasks.items())
                     if (text := task.problem(now))}
         return not problems, {
-            'acts': leads, 'problems': problems,
-            'last_done': {name: task.done_at
-                          for name, task in sorted(tasks.items())}}
+            'acts': leads, 'problems': problems, 'last_done': {
+                name: task.done_at for name, task in sorted(tasks.items())}}
 
 
 @dataclasses.dataclass

@@ -18,19 +18,11 @@ from nova_preempt.handover import allocation_audit
 
 LOG = logging.getLogger(__name__)
 
-# Two evictions may be chance.
-LEAST = 3
-
-#: Within how many seconds evictions are counted: returning so often within an
-#: hour gains nobody anything.
-WINDOW_S = 3600
-
 _TEXTS = {
-    eviction_loops.SERVER: (
-        'Server %(ids)s was evicted %(turns)s times within %(window)s s.'),
-    eviction_loops.PROJECTS: (
-        'Projects %(ids)s evict each other\'s servers in turns, '
-        '%(turns)s within %(window)s s.')}
+    eviction_loops.SERVER:
+        'Server %s was evicted %s times within %s s.',
+    eviction_loops.PROJECTS:
+        'Projects %s evict each other\'s servers in turns, %s within %s s.'}
 
 
 class AllocationRepair:
@@ -144,19 +136,17 @@ class EvictionLoopCheck:
     def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
         self._clock = clock
-        self._known = {}          # (kind, ids): turns, as last logged
+        self._known = ()          # as of the last look
 
     def look(self):
-        since = self._clock() - datetime.timedelta(seconds=WINDOW_S)
+        since = self._clock() - datetime.timedelta(
+            seconds=eviction_loops.WINDOW_S)
         found = eviction_loops.find(
-            preemption_queries.get_turns(self._db, since), LEAST)
+            preemption_queries.get_turns(self._db, since))
         for kind in _TEXTS:
             metrics.CYCLES.labels(kind).set(
                 sum(cycle.kind == kind for cycle in found))
-        known, self._known = self._known, {
-            (cycle.kind, cycle.ids): cycle.turns for cycle in found}
-        for cycle in found:
-            if cycle.turns > known.get((cycle.kind, cycle.ids), 0):
-                LOG.warning(_TEXTS[cycle.kind], {
-                    'ids': ' and '.join(cycle.ids), 'turns': cycle.turns,
-                    'window': WINDOW_S})
+        for cycle in eviction_loops.grown(found, self._known):
+            LOG.warning(_TEXTS[cycle.kind], ' and '.join(cycle.ids),
+                        cycle.turns, eviction_loops.WINDOW_S)
+        self._known = found

@@ -90,10 +90,9 @@ class ServerExpiry:
                 raise
             except (nova_api.NovaError, placement_api.PlacementError,
                     placement_api.Conflict) as exc:
-                LOG.warning('Server %(uuid)s, which was stopped as a victim, '
-                            'cannot be deleted or get its allocation back: '
-                            '%(exc)s',
-                            {'uuid': victim.server_uuid, 'exc': exc})
+                LOG.warning('Server %s, which was stopped as a victim, cannot '
+                            'be deleted or get its allocation back: %s',
+                            victim.server_uuid, exc)
 
     def _is_paused(self):
         return bool(self._process.pauses.why(pauses.PREEMPTION))

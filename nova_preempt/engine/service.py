@@ -2,9 +2,12 @@
 """nova-preempt-engine: leader election, and the schedule of its tasks."""
 
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
+from nova_preempt import metrics
 from nova_preempt.db import connection
 from nova_preempt.db import decision_owners
+from nova_preempt.db import eviction_samples
 from nova_preempt.db import pauses
 from nova_preempt.engine import headroom_task
 from nova_preempt.engine import periodic_tasks
@@ -119,6 +122,7 @@ class Engine:
                    self._unless_paused(lifecycle.lease_events.run)),
                   ('reservations: reconcile',
                    self._unless_paused(lifecycle.reconciler.run)),
+                  ('evictions: samples', self._sample),
                   *power.works, *backlog.works, *works)))
         old = server_expiry.ServerExpiry(process, known.servers, clients,
                                          self.evictions, leadership.holds)
@@ -145,6 +149,17 @@ class Engine:
                 # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)
+
+    def _sample(self):
+        """Record which preemptible servers there are and were evicted."""
+        zones = {name: host.properties.get('availability_zone', '')
+                 for name, host in self.inventory.hosts().items()}
+        for rate in eviction_samples.record(
+                self.parts.process.db, self.parts.known.servers.servers(),
+                zones, timeutils.utcnow().replace(microsecond=0)):
+            metrics.EVICTED_SHARE.labels(
+                rate.flavor, rate.zone, rate.hours).set(rate.share or 0)
+        return eviction_samples.INTERVAL_S
 
     def _unless_paused(self, work):
         def run():

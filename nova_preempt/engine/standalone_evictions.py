@@ -102,12 +102,10 @@ class Evictions:
             handover.claims.active.discard(decision.uuid)
             raise
         # Quoted: the reason may be a user's text.
-        LOG.info('Server %(servers)s on host %(host)s ends: %(reason)r '
-                 '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
-                 {'servers': ', '.join(server.uuid for server in servers),
-                  'host': decision.host, 'reason': reason,
-                  'operation': operation, 'uuid': decision.uuid,
-                  'asked_by': requester_identity.text(asked_by)})
+        LOG.info('Server %s on host %s ends: %r (%s %s; asked by %s)',
+                 ', '.join(server.uuid for server in servers), decision.host,
+                 reason, operation, decision.uuid,
+                 requester_identity.text(asked_by))
         handover.events.start(decision)
         nodes = {server.node for server in servers}
         self._stepper.add(_Eviction(handover, decision, self._open,
@@ -165,10 +163,8 @@ class _Eviction:
         try:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
-            LOG.warning('The eviction of %(servers)s failed: %(exc)s',
-                        {'exc': exc, 'servers': ', '.join(
-                            item.server_uuid
-                            for item in self._decision.victims)})
+            LOG.warning('The eviction of %s failed: %s', ', '.join(
+                item.server_uuid for item in self._decision.victims), exc)
             try:
                 self._handover.roll_back([self._decision], str(exc))
             finally:

@@ -101,6 +101,11 @@ class TestCommands(CommandsTestCase):
         self.assertEqual(1, number['Victims'])
         self.assertIn('1 server was evicted for a server of flavor',
                       self.run_client('show', listed['ID']))
+        self.engine._sample()
+        rates = {item['Flavor']: item['Evictions'] for item in self.ask_client(
+            'rate', 'list', '--long')}
+        # There was no sample before the eviction.
+        self.assertEqual([0], list(rates.values()))
         status = self.ask_client('status')
         self.assertEqual((1, ''), (status['victims_today'],
                                    status['room_reason']))

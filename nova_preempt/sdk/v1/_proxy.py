@@ -15,8 +15,9 @@ from typing import Any
 from openstack import resource
 
 from nova_preempt.sdk.v1 import _backlog
+from nova_preempt.sdk.v1 import _energy
 from nova_preempt.sdk.v1 import backlog as _requests
-from nova_preempt.sdk.v1 import energy as _energy
+from nova_preempt.sdk.v1 import energy
 from nova_preempt.sdk.v1 import preemption as _preemption
 from nova_preempt.sdk.v1 import reservation as _reservation
 
@@ -25,14 +26,14 @@ _PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
 _RESERVATIONS_OVER = {'ended', 'cancelled', 'error'}
 
 
-class Proxy(_backlog.BacklogMixin):
+class Proxy(_backlog.BacklogMixin, _energy.EnergyMixin):
     """Version 1 of the Preemption API."""
 
     api_version = '1'
 
     _resource_registry = {
         'backlog_request': _requests.BacklogRequest,
-        'energy_host': _energy.EnergyHost,
+        'energy_host': energy.EnergyHost,
         'host': _reservation.Host,
         'pause': _preemption.Pause,
         'preemption': _preemption.Preemption,
@@ -116,6 +117,21 @@ class Proxy(_backlog.BacklogMixin):
         """
         return self._all(_preemption.PlacementChance, None, {
             'flavor': list(flavors), 'availability_zone': availability_zone})
+
+    def eviction_rates(self, flavors: Iterable[str] = (),
+                       availability_zone: str | None = None
+                       ) -> Iterator[_preemption.EvictionRate]:
+        """Return a generator of rates of evictions.
+
+        :param flavors: names of flavors; administrators may name none, for
+            all
+        :param availability_zone: name of a zone, None for all zones
+        :returns: a generator of EvictionRate, one per flavor, zone and period;
+            without those that would tell of servers of single projects
+        """
+        return self._all(_preemption.EvictionRate, None, {
+            'flavor': list(flavors) or None,
+            'availability_zone': availability_zone})
 
     def get_preemption_statistics(self, **query: Any
                                   ) -> _preemption.Statistics:
@@ -326,73 +342,3 @@ class Proxy(_backlog.BacklogMixin):
         """
         self._delete(_reservation.ReservationLimits,
                      resource.Resource._get_id(project), ignore_missing)
-
-    def get_energy(self, **query: Any) -> _energy.Energy:
-        """Get the current power draw, and the energy saved.
-
-        :param query: since, by default a month ago
-        :returns: one Energy
-        """
-        return self._single(_energy.Energy, **query)
-
-    def get_energy_report(self, **query: Any) -> _energy.EnergyReport:
-        """Get power draw and energy saved over time.
-
-        :param query: since and until, by default the last week
-        :returns: one EnergyReport
-        """
-        return self._single(_energy.EnergyReport, **query)
-
-    def energy_hosts(self) -> Iterator[_energy.EnergyHost]:
-        """Return a generator of hosts with power states, by name.
-
-        :returns: a generator of EnergyHost
-        """
-        return self._all(_energy.EnergyHost)
-
-    def get_energy_host(self, host: _energy.EnergyHost | str
-                        ) -> _energy.EnergyHost:
-        """Get a host with its power state.
-
-        :param host: name of the host
-        :returns: one EnergyHost
-        :raises NotFoundException: there is none of this name
-        """
-        return self._show(_energy.EnergyHost, host)
-
-    def retry_energy_host(self, host: _energy.EnergyHost | str) -> None:
-        """Retry the boot of a failed host.
-
-        :param host: name of the host
-        """
-        self._get_resource(_energy.EnergyHost, host).retry(self)
-
-    def wait_for_energy_host(self, host: _energy.EnergyHost | str,
-                             state: str = 'on', *, interval: float = 10,
-                             wait: float | None = 600) -> _energy.EnergyHost:
-        """Wait until a host has a power state; see wait_for_preemption.
-
-        :returns: the EnergyHost
-        """
-        return self._wait(_energy.EnergyHost, host, state, {'failed'},
-                          interval, wait, 'state')
-
-    def set_energy_figures(self, host: _energy.EnergyHost | str, **figures: Any
-                           ) -> _energy.EnergyFigures:
-        """Set speed and power of a host.
-
-        :param host: name of the host
-        :param figures: flops, watts, idle_watts, source
-        :returns: the new EnergyFigures
-        """
-        return self._change(_energy.EnergyFigures, host, figures)
-
-    def delete_energy_figures(self, host: _energy.EnergyHost | str,
-                              ignore_missing: bool = True) -> None:
-        """Delete the stored speed and power of a host.
-
-        :param host: name of the host
-        :param ignore_missing: do not raise NotFoundException
-        """
-        self._delete(_energy.EnergyFigures, resource.Resource._get_id(host),
-                     ignore_missing)

@@ -115,6 +115,34 @@ class Statistics(_base.SingletonResource):
     flavors = resource.Body('flavors', type=list)
 
 
+class EvictionRate(_base.Resource):
+    """How often servers of a flavor are evicted in an availability zone."""
+
+    resources_key = 'eviction_rates'
+    base_path = '/eviction-rates'
+    _max_microversion = '1.8'
+
+    allow_list = True
+
+    _query_mapping = resource.QueryParameters(
+        'flavor', 'availability_zone', include_pagination_defaults=False)
+
+    flavor = resource.Body('flavor')
+    #: None if it is unknown.
+    availability_zone = resource.Body('availability_zone')
+    #: The length of the period before now: 24 or 720.
+    hours = resource.Body('hours')
+    #: Ranges such as "5-10%" and "1-6h", of the share of the hours of servers
+    #: in which they were evicted, and of the median life of those that were.
+    evicted_share = resource.Body('evicted_share')
+    median_life = resource.Body('median_life')
+    #: The following are for administrators.
+    exact_share = resource.Body('exact_share')
+    median_life_s = resource.Body('median_life_s')
+    evictions = resource.Body('evictions')
+    server_hours = resource.Body('server_hours')
+
+
 class Status(_base.SingletonResource):
     """What acts, what is paused, what waits, and the room that is left."""
 

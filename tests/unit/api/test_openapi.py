@@ -18,7 +18,7 @@ OPERATIONS = (
     ('/v1/preemptions/{preemption_id}', 'get'),
     ('/v1/explain', 'post'), ('/v1/simulate', 'post'),
     ('/v1/placement-chances', 'get'), ('/v1/statistics', 'get'),
-    ('/v1/status', 'get'),
+    ('/v1/status', 'get'), ('/v1/eviction-rates', 'get'),
     ('/v1/properties', 'get'), ('/v1/properties/{name}', 'patch'),
     ('/v1/reservations', 'get'), ('/v1/reservations', 'post'),
     ('/v1/reservations/preview', 'post'),
@@ -70,7 +70,7 @@ def members(schema, path):
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.7'
+    microversion = '1.8'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -92,7 +92,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.7'
+    microversion = '1.8'
     #: Of each of the three kinds of requests; tests.slow has more.
     examples = 3
 
@@ -121,7 +121,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.7'}
+                   'OpenStack-API-Version': 'preemption 1.8'}
 
         @hypothesis.settings(
             max_examples=self.examples, print_blob=False,
