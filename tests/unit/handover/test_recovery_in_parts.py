@@ -27,7 +27,7 @@ class TestInParts(roll_back.RollBackTestCase):
 
     def test_a_victim_without_space_that_was_asked_to_end_is_evicted(self):
         self.take()
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.ENDING},
                          self.roll_back(**SHELVED))
         self.assert_space(a=1, b=0)
         self.assertEqual([('shelve', 'b')], self.nova.calls)
@@ -107,7 +107,7 @@ class TestInParts(roll_back.RollBackTestCase):
     def test_a_stopped_victim_stays_stopped(self):
         self.take()
         self.nova.put('b', 'stopped')
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.STOPPED},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('lock', 'b')], self.nova.calls)
 
@@ -150,7 +150,7 @@ class TestInParts(roll_back.RollBackTestCase):
         """Otherwise the lock would be ours, and it would be deleted."""
         self.take()
         self.nova.put('b', 'stopped', locked_by='admin')
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.STOPPED},
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.STOPPED},
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([], self.nova.calls)
 
@@ -245,7 +245,7 @@ class TestInParts(roll_back.RollBackTestCase):
         self.placement.give('held', 1)
         self.placement.give('other', 1)
         self.race()
-        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.ENDING},
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.ENDING},
                          self.roll_back(**SHELVED))
         self.assert_space(held=0, a=1, b=0, third=0)
         self.assertEqual([('shelve', 'b')], self.nova.calls)
