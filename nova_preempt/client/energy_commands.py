@@ -17,6 +17,7 @@ class ShowEnergy(base.ShowCommand):
         '--since', metavar='<time>', type=argtypes.time,
         help='Start of the savings (ISO 8601, UTC without an offset; '
              'default: 30 days ago)'),)
+    why = sentences.energy
 
     def ask(self, client, args):
         return client.get_energy(since=args.since)
@@ -56,6 +57,7 @@ class ReportEnergy(base.ReportCommand):
     """Show power draw and savings over time"""
 
     draw = plot.draw_energy
+    why = sentences.energy
 
     def report(self, client, **query):
         return client.get_energy_report(**query)

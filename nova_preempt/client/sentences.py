@@ -5,6 +5,7 @@ Each function takes the answer of the API as a dict.
 """
 
 from nova_preempt.client.table_text import counted
+from nova_preempt.client.table_text import scalar
 
 # Why servers were evicted, other than for a new server: {operation: cause}.
 _CAUSES = {
@@ -50,10 +51,10 @@ def explanation(item):
     if item['outcome'] == 'free':
         return f'It would start{host} without evicting a server.'
     if item['outcome'] == 'preempts':
-        own = len(item['victims'])
-        return _end(
-            f'It would evict {counted(item["victim_count"], "server")}{host}, '
-            f'of which you see {own}', item.get('reason'))
+        count, seen = item['victim_count'], len(item['victims'])
+        rest = '' if seen == count else f', of which you see {seen}'
+        return _end(f'It would evict {counted(count, "server")}{host}{rest}',
+                    item.get('reason'))
     return _end('No host has space for it, even with evictions',
                 item.get('reason'))
 
@@ -111,6 +112,19 @@ def backlog_request(item):
     if item.get('estimate_s'):
         said += f', for about {item["estimate_s"]} s more'
     return _end(said, item['waits_for'].get('text') or item['reason'])
+
+
+def energy(item):
+    """Return what hosts draw, and what was saved."""
+    hosts = item.get('hosts')
+    drawn = '' if item.get('watts') is None else (
+        f'The hosts draw {scalar(item["watts"])} W; ')
+    asleep = '' if hosts is None else (
+        f', and {hosts["asleep"]} of {counted(sum(hosts.values()), "host")} '
+        'sleep')
+    text = (f'{drawn}{scalar(item["saved_kwh"])} kWh were saved since '
+            f'{item["since"]}{asleep}.')
+    return text[0].upper() + text[1:]
 
 
 def energy_host(item):

@@ -27,7 +27,11 @@ def _number(value):
     for factor, prefix in _PREFIXES:
         if abs(value) >= factor:
             return f'{value / factor:.4g}{prefix}'
-    return f'{value:.0f}' if abs(value) >= 1000 else f'{value:.4g}'
+    if abs(value) >= 1000:
+        return f'{value:.0f}'
+    if abs(value) < 0.001:     # where :g has an exponent
+        return f'{value:.6f}'.rstrip('0').rstrip('.')
+    return f'{value:.4g}'
 
 
 def block(value, names=None):

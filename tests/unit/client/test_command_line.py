@@ -171,7 +171,8 @@ class TestText(unittest.TestCase):
         for value, text in (
                 (0.1 + 0.2, '0.3'), (1 / 3, '0.3333'), (12345.678, '12346'),
                 (2.5e12, '2.5 T'), (-3e6, '-3 M'), (True, 'True'),
-                (1234567, '1234567'), (None, ''), (0.0, '0')):
+                (1234567, '1234567'), (None, ''), (0.0, '0'),
+                (6e-05, '0.00006'), (-0.00051, '-0.00051'), (1e-9, '0')):
             self.assertEqual(text, table_text.scalar(value))
 
     def test_nested(self):
@@ -239,6 +240,13 @@ class TestSentences(unittest.TestCase):
                 'reason': '', 'servers': [], 'count': 1}))
 
     def test_explanations(self):
+        self.assertEqual(
+            'The hosts draw 300 W; 1.5 kWh were saved since S, and 2 of 3 '
+            'hosts sleep.', sentences.energy({
+                'watts': 300.0, 'saved_kwh': 1.5, 'since': 'S',
+                'hosts': {'on': 1, 'asleep': 2}}))
+        self.assertEqual('0 kWh were saved since S.', sentences.energy({
+            'saved_kwh': 0.0, 'since': 'S'}))
         self.assertEqual(
             'It would evict 3 servers on host host1, of which you see 1: '
             'host1 lacks 1 VCPU.', sentences.explanation({
