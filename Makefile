@@ -63,7 +63,8 @@ TEMPEST_TESTS ?= ^nova_preempt_tempest_plugin|^tempest.api.compute.servers
 TEMPEST_EXCLUDED ?= MultiNic|security_group|test_list_server_addresses\[
 
 # The libraries of older releases do not say their types.
-PARTS = lint $(if $(filter 2026.2,$(NOVA)),types) unit explored functional docs
+PARTS = lint $(if $(filter 2026.2,$(NOVA)),types) unit explored functional \
+	docs packages
 
 # What "make explore" explores, and of how many operations each.
 SEEDS ?= 1-2000
@@ -78,12 +79,12 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-slow unit functional slow lint types docs demo \
-	bench reproduced nova-tests genconfig clean cloud-up cloud-down \
+.PHONY: help venv test test-slow unit functional slow lint types docs \
+	packages demo bench reproduced nova-tests genconfig clean cloud-up cloud-down \
 	cloud-status test-cloud test-dashboard load-cloud tempest explore explored
 
 help:
-	@echo 'make test        lint, types, unit, explored, functional and docs'
+	@echo 'make test        lint, types, unit, explored, functional, docs, packages'
 	@echo 'make test-slow   the tests that take longest'
 	@echo 'make explore     orders of events of SEEDS, each of OPERATIONS'
 	@echo 'make demo        run the scenarios in an embedded cloud'
@@ -141,6 +142,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck --shell=bash $(SCRIPTS)
 	$(BIN)/bashate $(SCRIPTS)
+	$(BIN)/hadolint Containerfile
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -150,6 +152,10 @@ docs: $(STAMP)
 	$(BIN)/reno lint
 	$(BIN)/sphinx-build -q -W --keep-going -b html releasenotes/source \
 		releasenotes/build/html
+
+# The sdist and the wheel, which runs the demo in an empty environment.
+packages: $(STAMP)
+	$(BIN)/python tools/check_packages.py $(CONSTRAINTS)
 
 demo: $(DEMO_STAMP)
 	@$(DEMO_VENV)/bin/nova-preempt-demo $(SCENARIOS:%=--scenario %)
