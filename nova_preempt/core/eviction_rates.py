@@ -99,10 +99,10 @@ def sample(
     """Return the Samples of now.
 
     :param since: the time of the samples before
-    :param servers: (flavor, node, project id) of each server
+    :param servers: (flavor, host, project id) of each server
     :param victims: the same of each server that was evicted since, and its
         lifetime in seconds, None if it is unknown
-    :param zones: {node: availability zone}
+    :param zones: {host: availability zone}
     """
     passed_s = min((now - since).total_seconds(), _LONGEST_S)
     counts = collections.Counter(

@@ -23,7 +23,7 @@ def record(database, servers, zones, now):
     """Store the samples of now, delete old ones, and return the rates.
 
     :param servers: core PreemptibleServers
-    :param zones: {node: availability zone}
+    :param zones: {node or host of a service: availability zone}
     :param now: naive and UTC
     """
     decision, victim = models.Decision, models.Victim

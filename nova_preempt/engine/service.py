@@ -152,8 +152,10 @@ class Engine:
 
     def _sample(self):
         """Record which preemptible servers there are and were evicted."""
+        # Decisions name the host of the service, servers their node.
         zones = {name: host.properties.get('availability_zone', '')
-                 for name, host in self.inventory.hosts().items()}
+                 for host in self.inventory.hosts().values()
+                 for name in (host.name, host.service_host)}
         for rate in eviction_samples.record(
                 self.parts.process.db, self.parts.known.servers.servers(),
                 zones, timeutils.utcnow().replace(microsecond=0)):
