@@ -22,7 +22,8 @@ BENCHES = bench/batch.py bench/victims.py bench/schedule.py \
 	bench/reservations.py bench/reservation_filter.py bench/backlog.py \
 	bench/classes.py bench/orders.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
-SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh
+SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh \
+	tools/kolla/render.sh
 
 BIN = $(VENV)/bin
 RESULTS = build/stestr
