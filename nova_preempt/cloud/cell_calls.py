@@ -143,10 +143,8 @@ class CellCalls:
             default
         """
         cells = {cell.uuid: cell for cell in cells}
-        answers = self.ask(
-            cells.values(),
-            lambda _cell, context: function(context, *args, **kwargs),
-            limit_s, read_deleted)
+        answers = self.ask(cells.values(), lambda _cell, context: function(
+            context, *args, **kwargs), limit_s, read_deleted)
         for uuid, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(
                     answer, CellDown):

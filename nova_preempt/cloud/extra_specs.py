@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extra specs and the scheduler hint that make a server preemptible.
 
-The extra spec is ``preemptible:enabled`` or Blazar's ``blazar:preemptible``,
-the hint ``preemptible``, where the operator allows it.
+The extra spec is ``preemptible:enabled`` or Blazar's ``blazar:preemptible``.
+``lifecycle:preemptable``, of Watcher's specification, and the hint
+``preemptible`` do so where [preemption]marks allows them.
 """
 
 import re
 
+import nova.conf
 from oslo_utils import strutils
+
+from nova_preempt.conf import preemption
 
 ENABLED = 'preemptible:enabled'
 BLAZAR = 'blazar:preemptible'
@@ -19,11 +23,27 @@ RESTORE = 'preemptible:restore'
 LADDER = 'preemptible:ladder'
 CLASS = 'preemptible:class'
 HINT = 'preemptible'
+#: Extra specs of Watcher's specification, and ours of the same meaning.
+LIFECYCLE = {'lifecycle:preemptable': ENABLED,
+             'lifecycle:preempt_policy': ACTION}
 #: Namespace of our extra specs.
 NAMESPACE = 'preemptible'
 
 # resources:VGPU, resources1:VGPU, resources_gpu:VGPU
 _RESOURCES = re.compile('resources[a-zA-Z0-9_-]*:(.+)')
+
+
+def translated(extra_specs):
+    """Return extra specs with ours for those of LIFECYCLE, if allowed.
+
+    Where a flavor has both, ours count.
+    """
+    found = LIFECYCLE.keys() & extra_specs.keys()
+    if not found or preemption.LIFECYCLE not in getattr(
+            getattr(nova.conf.CONF, 'preemption', None), 'marks', ()):
+        return extra_specs
+    return {**{LIFECYCLE[key]: extra_specs[key] for key in found},
+            **extra_specs}
 
 
 def flavor_is_preemptible(extra_specs):

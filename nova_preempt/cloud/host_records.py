@@ -100,11 +100,10 @@ def read_hosts(context, cell_uuid):
 
 def _host(service, node, cell_uuid):
     return ComputeHost(
-        name=node.hypervisor_hostname, host=service.host,
-        cell_uuid=cell_uuid, service_uuid=service.uuid,
-        provider_uuid=node.uuid, **_state(service), vcpus=node.vcpus,
-        vcpus_used=node.vcpus_used, servers=node.running_vms or 0,
-        aggregates=frozenset())
+        name=node.hypervisor_hostname, host=service.host, cell_uuid=cell_uuid,
+        service_uuid=service.uuid, provider_uuid=node.uuid, **_state(service),
+        vcpus=node.vcpus, vcpus_used=node.vcpus_used,
+        servers=node.running_vms or 0, aggregates=frozenset())
 
 
 def _state(service):

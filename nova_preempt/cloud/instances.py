@@ -86,8 +86,9 @@ def locked_by(instance):
 
 
 def extra_specs_of(flavor):
-    """Return the extra specs of a Flavor."""
-    return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
+    """Return the extra specs of a Flavor, translated if they have to be."""
+    return specs.translated(
+        (flavor.extra_specs if 'extra_specs' in flavor else None) or {})
 
 
 # -- one cell ----------------------------------------------------------------
@@ -353,9 +354,8 @@ def _recorded_in(cell, page):
             expected_attrs=['flavor'], limit=page, marker=marker,
             sort_keys=['created_at', 'uuid'], sort_dirs=['asc', 'asc'],
             read_deleted='yes', limit_s=cell_calls.LONG_S))
-        yield from (
-            dataclasses.replace(observe(instance),
-                                resources=_resources(instance))
+        yield from (dataclasses.replace(
+            observe(instance), resources=_resources(instance))
             for instance in found if _has_flavor(instance))
         if len(found) < page:
             return

@@ -232,10 +232,9 @@ class ResourceLookup:
         try:
             return nova.get(
                 f'/{kind}/{name}', endpoint_override=endpoint,
-                authenticated=False, params=query,
-                headers={'X-Auth-Token': token,
-                         'OpenStack-API-Version': f'compute {version}'}
-            ).json()
+                authenticated=False, params=query, headers={
+                    'X-Auth-Token': token,
+                    'OpenStack-API-Version': f'compute {version}'}).json()
         except ks_exc.NotFound:
             raise NotFound(f'There is no such {kind}.') from None
         except (ks_exc.BadRequest, ks_exc.Forbidden) as exc:
@@ -266,7 +265,7 @@ def _alternative(found, from_volume):
 
     :param found: a flavor of Nova's API
     """
-    extra_specs = found.get('extra_specs') or {}
+    extra_specs = specs.translated(found.get('extra_specs') or {})
     load()
     flavor = objects.Flavor(
         flavorid=found['id'], name=found['name'], vcpus=found['vcpus'],
@@ -292,7 +291,7 @@ def as_hinted(options, body, alternatives):
     :param options: [preemption] of the configuration
     :param body: of POST /servers, with its scheduler hints
     """
-    if not (options.allow_hint
+    if not (preemption.HINT in options.marks
             and specs.hint_is_preemptible(reservation_rules.hints(body))):
         return alternatives
     return tuple(dataclasses.replace(item, preemptible=True)

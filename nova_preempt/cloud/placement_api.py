@@ -22,6 +22,8 @@ from nova_preempt.core import model
 VERSION = '1.36'
 
 # Placement's message for a deleted provider; nothing was changed.
+_INVENTORY = ('total', 'reserved', 'min_unit', 'max_unit', 'step_size',
+              'allocation_ratio')
 _GONE = 'that does not exist'
 
 # Error codes of refused allocations: a generation has changed; or there is no
@@ -198,10 +200,7 @@ class Placement:
         return model.Provider(
             uuid, generation,
             {resource_class: model.Inventory(
-                total=item['total'], reserved=item['reserved'],
-                min_unit=item['min_unit'], max_unit=item['max_unit'],
-                step_size=item['step_size'],
-                allocation_ratio=item['allocation_ratio'])
+                **{name: item[name] for name in _INVENTORY})
              for resource_class, item in inventories['inventories'].items()},
             _by_consumer(allocations))
 

@@ -124,8 +124,7 @@ class ServerCache:
         self._readings = readings.CellReader(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._departures = departure_tracker.DepartureTracker(
-            left, monotonic)
+        self._departures = departure_tracker.DepartureTracker(left, monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
@@ -257,11 +256,9 @@ class ServerCache:
             self._departures.note(page)
             by_hint = self._hinted([instance.uuid for instance in page
                                     if not _is_marked(instance)])
-            found.update(
-                (instance.uuid, _server(instance, cell.uuid,
-                                        instance.uuid in by_hint,
-                                        self._may_have_device))
-                for instance in page)
+            found.update((instance.uuid, _server(
+                instance, cell.uuid, instance.uuid in by_hint,
+                self._may_have_device)) for instance in page)
         return found
 
     def note_classes(self, uuids):

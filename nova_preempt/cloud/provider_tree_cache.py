@@ -253,11 +253,10 @@ class ProviderTreeCache:
         sharing = [] if not around else self._sharing(
             around, [item for item in list_sharing()
                      if item.uuid not in listed], since)
-        known = _Known(now, root_read_at,
-                       {each.uuid: each.generation for each in own},
-                       tuple(own),
-                       {each.uuid: _sharing_key(each) for each in sharing},
-                       (*own, *sharing))
+        known = _Known(
+            now, root_read_at, {each.uuid: each.generation for each in own},
+            tuple(own), {each.uuid: _sharing_key(each) for each in sharing},
+            (*own, *sharing))
         with self._lock:
             self._trees[root_uuid] = known
         return known.providers

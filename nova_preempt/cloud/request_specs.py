@@ -14,6 +14,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instances
 import nova_preempt.conf
+from nova_preempt.conf import preemption
 from nova_preempt.core import model
 from nova_preempt.core.nested import provider_fit
 from nova_preempt.core.reservation import reservation_model
@@ -25,11 +26,9 @@ nova_preempt.conf.register_opts(CONF)
 # The scheduler hint of Blazar's filter.
 RESERVATION = reservation_model.HINT
 
-_BY_TASK = {
-    task_states.MIGRATING: 'live_migrate',
-    task_states.UNSHELVING: 'unshelve',
-    task_states.REBUILDING: 'evacuate',
-}
+_BY_TASK = {task_states.MIGRATING: 'live_migrate',
+            task_states.UNSHELVING: 'unshelve',
+            task_states.REBUILDING: 'evacuate'}
 
 
 def is_preemptible(spec_obj):
@@ -58,8 +57,8 @@ def rank(spec_obj, server_uuid, promised=None, get_operation=str):
 
 def is_hinted(spec_obj):
     """Return whether a hint makes it preemptible, if hints are allowed."""
-    return CONF.preemption.allow_hint and specs.hint_is_preemptible(
-        _hints(spec_obj))
+    return (preemption.HINT in CONF.preemption.marks
+            and specs.hint_is_preemptible(_hints(spec_obj)))
 
 
 def _hints(spec_obj):
@@ -186,9 +185,8 @@ def groups(resources):
                     by_suffix.setdefault(name[len(key):], []).append(
                         (key, value))
                     break
-    found = model.Request(
-        tuple(_group(suffix, by_suffix[suffix])
-              for suffix in sorted(by_suffix)),
+    found = model.Request(tuple(
+        _group(suffix, by_suffix[suffix]) for suffix in sorted(by_suffix)),
         isolate, tuple(subtrees))
     if provider_fit.is_nested(found):
         return found

@@ -27,6 +27,7 @@ from nova_preempt import rpc as our_rpc
 from nova_preempt.api import application_factory
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import extra_specs
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import startup_option_rules
@@ -331,8 +332,9 @@ def _context():
 def _flavors():
     """Return [(name, extra specs)] of all flavors."""
     context = _context()  # registers objects.FlavorList
-    return [(flavor.name, flavor.extra_specs) for flavor in
-            objects.FlavorList.get_all(context, filters={'is_public': None})]
+    return [(flavor.name, extra_specs.translated(flavor.extra_specs))
+            for flavor in objects.FlavorList.get_all(
+                context, filters={'is_public': None})]
 
 
 def _scheduler_hosts():
@@ -342,11 +344,9 @@ def _scheduler_hosts():
     names, which is that of cell0 or of a cell.
     """
     context = _context()
-    hosts = set()
-    for cell in objects.CellMappingList.get_all(context):
-        hosts |= {service.host for service in cell_calls.call(
-            cell, objects.ServiceList.get_by_binary, 'nova-scheduler')}
-    return hosts
+    return {service.host for cell in objects.CellMappingList.get_all(context)
+            for service in cell_calls.call(
+                cell, objects.ServiceList.get_by_binary, 'nova-scheduler')}
 
 
 def main(argv=None):

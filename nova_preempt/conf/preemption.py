@@ -4,6 +4,7 @@
 
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
+from oslo_utils import strutils
 
 GROUP = 'preemption'
 
@@ -11,6 +12,24 @@ TIMEOUT_S = 60
 
 OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
               'evacuate')
+
+#: What makes servers preemptible beside our extra spec, see ``marks``.
+HINT = 'hint'
+LIFECYCLE = 'lifecycle'
+
+
+class Marks(cfg.types.List):
+    """A list of marks; true, a value of the former allow_hint, is "hint"."""
+
+    def __init__(self):
+        super().__init__(cfg.types.String(choices=[HINT, LIFECYCLE]))
+
+    def __call__(self, value):
+        try:
+            return [HINT] if strutils.bool_from_string(value, True) else []
+        except ValueError:
+            return super().__call__(value)
+
 
 ACTIONS = ('delete', 'shelve', 'stop', 'migrate')
 
@@ -73,16 +92,21 @@ billing period: of two servers the one with fewer evictions is evicted first.
 With another ``billing_period_s`` set both to the same value. 0 ignores earlier
 evictions.
 """),
-    cfg.BoolOpt(
-        'allow_hint', default=False,
+    cfg.Opt(
+        'marks', type=Marks(), default=[], deprecated_name='allow_hint',
         help="""
-Whether the scheduler hint ``preemptible=true`` makes a server preemptible,
-whatever its flavor.
+What makes a server preemptible beside the extra spec ``preemptible:enabled``:
 
-Off by default: with flavors alone the operator decides, by flavor access, who
+* ``hint``: the scheduler hint ``preemptible=true``, whatever the flavor;
+* ``lifecycle``: the extra spec ``lifecycle:preemptable=true`` of Watcher's
+  specification, with ``lifecycle:preempt_policy`` as the action, unless the
+  flavor has extra specs of nova-preempt for the same.
+
+None by default: with flavors alone the operator decides, by flavor access, who
 may use preemptible servers and at which price. Set the same value for
-``nova-preempt-api``, which accepts requests of the backlog by it, and the
-schedulers.
+``nova-preempt-api``, which accepts requests of the backlog by it, the
+schedulers and the engine. ``true``, as of the former ``allow_hint``, means
+``hint``.
 """),
     cfg.IntOpt(
         'minimum_runtime_s', mutable=True, default=0, min=0,

@@ -222,7 +222,7 @@ class TestPurge(ManageTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(allow_hint=True, group='preemption')
+        self.flags(marks=['hint'], group='preemption')
         self.restart_scheduler()
         self.cheap = self.boot_hinted('a', 100)
         self.other = self.boot_hinted('b', 1000)

@@ -55,6 +55,22 @@ class TestFlavors(MarksTestCase):
         self.boot_in_vain()
 
 
+    def test_lifecycle(self):
+        """Extra specs of Watcher's specification count where allowed."""
+        self.add_host('host1', 2, 2048, 20)
+        flavor = self.create_flavor('lifecycle', 1, 1024, 10, **{
+            'lifecycle:preemptable': 'true',
+            'lifecycle:preempt_policy': 'shelve'})
+        self.boot('a', flavor, host='host1')
+        self.boot('b', flavor, host='host1')
+        self.boot_in_vain()
+        self.flags(marks=['lifecycle'], group='preemption')
+        self.restart_scheduler()
+        self.boot_normal()
+        victim, = self.last_decision().victims
+        self.assertEqual('shelve', victim.action)
+
+
 class TestValidators(MarksTestCase):
 
     def refuse(self, **extra_specs):
@@ -83,7 +99,7 @@ class TestValidators(MarksTestCase):
 class TestHint(MarksTestCase):
 
     def allow(self, value=True):
-        self.flags(allow_hint=value, group='preemption')
+        self.flags(marks=value, group='preemption')
 
     def test_hinted_servers_are_remembered(self):
         self.add_host('host1', 4, 4096, 40)

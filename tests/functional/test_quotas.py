@@ -100,7 +100,7 @@ class TestPreemptible(QuotaTestCase):
 
     def test_several_servers_of_a_request(self):
         """They are admitted together; hinted servers count."""
-        self.flags(allow_hint=True, group='preemption')
+        self.flags(marks=['hint'], group='preemption')
         self.limit(servers=3)
         self.assertEqual(['ERROR'] * 4, [
             server['status'] for server in self.boot_many(4, self.spot)])

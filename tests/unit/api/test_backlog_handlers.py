@@ -390,7 +390,7 @@ class TestRefused(BacklogTestCase):
             return [each['preemptible'] for each in found['flavors']]
 
         self.assertEqual([False], kinds('true'))
-        self.conf.set_override('allow_hint', True, 'preemption')
+        self.conf.set_override('marks', ['hint'], 'preemption')
         self.assertEqual([True], kinds('true'))
         self.assertEqual([True], kinds(
             True, name='OS-SCH-HNT:scheduler_hints', **{'class': 'gold'}))

@@ -2,6 +2,7 @@
 """Tests of the marks of preemptible servers."""
 
 import unittest
+from unittest import mock
 
 from nova_preempt.cloud import extra_specs
 
@@ -21,6 +22,25 @@ class TestMarks(unittest.TestCase):
             with self.subTest(specs):
                 self.assertIs(
                     expected, extra_specs.flavor_is_preemptible(specs))
+
+    def test_lifecycle(self):
+        specs = {'lifecycle:preemptable': 'true', 'x': 'y',
+                 'lifecycle:preempt_policy': 'shelve'}
+        own = {**specs, 'preemptible:enabled': 'false',
+               'preemptible:action': 'stop'}
+        for marks, expected in (((), (specs, own)), (('hint',), (specs, own)),
+                                (('hint', 'lifecycle'), (
+                {**specs, 'preemptible:enabled': 'true',
+                 'preemptible:action': 'shelve'}, own))):
+            with mock.patch('nova.conf.CONF', mock.Mock(
+                    preemption=mock.Mock(marks=marks))):
+                self.assertEqual(expected, (extra_specs.translated(specs),
+                                            extra_specs.translated(own)))
+                self.assertEqual({'a': 'b'}, extra_specs.translated(
+                    {'a': 'b'}))
+        # A process without our options.
+        with mock.patch('nova.conf.CONF', mock.Mock(spec=[])):
+            self.assertEqual(specs, extra_specs.translated(specs))
 
     def test_hint_in_any_form_that_nova_keeps(self):
         for hints, expected in (
