@@ -68,9 +68,13 @@ def _calling(name, **fixed):
 
 
 def _listing(service, name, **query):
-    """Return a method of Api that lists at most MOST_ITEMS of a service."""
+    """Return a method of Api that lists at most MOST_ITEMS of a service.
+
+    :param service: '' for the Preemption API
+    """
     return _translating(lambda self: list(itertools.islice(getattr(
-        getattr(self.conn, service), name)(**query), MOST_ITEMS)))
+        getattr(self.conn, service) if service else self.ours, name)(
+            **query), MOST_ITEMS)))
 
 
 def _paging(name):
@@ -89,12 +93,17 @@ class Api:
     """The Preemption API, and the parts of other services beside it.
 
     :ivar conn: an openstack.connection.Connection
-    :ivar ours: its proxy of the Preemption API
+    :param add_to: nova_preempt.sdk.add_to, which asks the API for its version
     """
 
-    def __init__(self, conn):
+    def __init__(self, conn, add_to):
         self.conn = conn
-        self.ours = conn.preemption
+        self._add_to = add_to
+
+    @functools.cached_property
+    def ours(self):
+        """The proxy of the Preemption API."""
+        return self._add_to(self.conn).preemption
 
     reservations = _paging('reservations')
     reservation = _calling('get_reservation')
@@ -103,7 +112,7 @@ class Api:
     delete_reservation = _calling('delete_reservation', ignore_missing=False)
     preview_reservation = _calling('preview_reservation')
     reservation_limits = _calling('get_reservation_limits')
-    hosts = _listing('preemption', 'hosts', limit=MOST_ITEMS)
+    hosts = _listing('', 'hosts', limit=MOST_ITEMS)
     host = _calling('get_host')
     update_host = _calling('update_host')
 
@@ -119,9 +128,9 @@ class Api:
 
     energy = _calling('get_energy')
     energy_report = _calling('get_energy_report')
-    energy_hosts = _listing('preemption', 'energy_hosts')
+    energy_hosts = _listing('', 'energy_hosts')
     retry_energy_host = _calling('retry_energy_host')
-    pauses = _listing('preemption', 'pauses')
+    pauses = _listing('', 'pauses')
     pause = _calling('pause')
     resume = _calling('resume', ignore_missing=False)
 

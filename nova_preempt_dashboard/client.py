@@ -62,4 +62,4 @@ def preemption(request):
             auth=_UserAuth(request), verify=verify,
             original_ip=auth_utils.get_client_ip(request)),
         region_name=request.user.services_region, app_name='horizon')
-    return api.Api(sdk.add_to(conn))
+    return api.Api(conn, sdk.add_to)

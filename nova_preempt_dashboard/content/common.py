@@ -129,12 +129,10 @@ class FormView(forms.ModalFormView):
     """A form as a dialog, or as a page for a browser that opens it alone.
 
     :cvar help_texts: paragraphs beside the form
-    :cvar check_label: of a second button that changes nothing, '' for none
     """
 
     template_name = 'nova_preempt/form.html'
     help_texts = ()
-    check_label = ''
 
     @property
     def api(self):
@@ -143,8 +141,8 @@ class FormView(forms.ModalFormView):
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
         context.update(
-            help_texts=self.help_texts, check_label=self.check_label,
-            modal_header=self.page_title, submit_url=self.request.path)
+            help_texts=self.help_texts, modal_header=self.page_title,
+            submit_url=self.request.path)
         return context
 
 

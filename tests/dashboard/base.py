@@ -22,9 +22,13 @@ from selenium.webdriver.support import wait
 
 from nova_preempt import sdk
 
-WAIT_S = 60
+WAIT_S = 20
 PICTURES = pathlib.Path(__file__).resolve().parents[2].joinpath(
     'doc', 'source', 'pictures', 'dashboard')
+_NOT_YET = (exceptions.NoSuchElementException,
+            exceptions.StaleElementReferenceException,
+            exceptions.ElementNotInteractableException,
+            exceptions.ElementClickInterceptedException)
 _DRIVERS = ('chromium', 'chromedriver')
 
 
@@ -106,31 +110,33 @@ class TestCase(unittest.TestCase):
     def text(self):
         return self.browser.find_element(By.TAG_NAME, 'body').text
 
-    def wait(self, condition, seconds=WAIT_S):
+    def wait(self, condition, seconds=WAIT_S, what='a condition'):
         """Wait until a function returns something true; return that."""
-        return wait.WebDriverWait(
-            self.browser, seconds, ignored_exceptions=(
-                exceptions.NoSuchElementException,
-                exceptions.StaleElementReferenceException,
-                exceptions.ElementNotInteractableException,
-                exceptions.ElementClickInterceptedException)).until(
+        try:
+            return wait.WebDriverWait(
+                self.browser, seconds, ignored_exceptions=_NOT_YET).until(
                     lambda _browser: condition())
+        except exceptions.TimeoutException:
+            raise AssertionError(
+                f'not within {seconds} s: {what}; the page '
+                f'{self.browser.current_url} says:\n{self.text()}') from None
 
     def wait_text(self, text, seconds=WAIT_S):
-        self.wait(lambda: text in self.text(), seconds)
+        self.wait(lambda: text in self.text(), seconds, f'the text {text!r}')
 
     def press(self, words):
         """Click the visible link or button with these words."""
         def click():
-            for element in self.browser.find_elements(
-                    By.XPATH, f'//a[normalize-space()="{words}"] | '
-                    f'//button[normalize-space()="{words}"] | '
-                    f'//input[@type="submit" and @value="{words}"]'):
+            # Dialogs, which cover the rest, come last.
+            text = f'normalize-space(translate(., "\xa0", " "))="{words}"'
+            for element in reversed(self.browser.find_elements(
+                    By.XPATH, f'//a[{text}] | //button[{text}] | '
+                    f'//input[@type="submit" and @value="{words}"]')):
                 if element.is_displayed():
                     element.click()
                     return True
             return False
-        self.wait(click)
+        self.wait(click, what=f'the button {words!r}')
 
     def field(self, label):
         """Return the visible field of a label."""
@@ -143,7 +149,18 @@ class TestCase(unittest.TestCase):
                 if found.is_displayed():
                     return found
             return None
-        return self.wait(find)
+        return self.wait(find, what=f'the field {label!r}')
+
+    def check(self, label):
+        """Click the label of a check box."""
+        def click():
+            for element in self.browser.find_elements(
+                    By.XPATH, f'//label[contains(., "{label}")]'):
+                if element.is_displayed():
+                    element.click()
+                    return True
+            return False
+        self.wait(click, what=f'the check box {label!r}')
 
     def fill(self, label, value):
         field = self.field(label)

@@ -85,6 +85,7 @@ class History(tables.DataTable):
     class Meta:
         name = 'history'
         verbose_name = _('History')
+        hidden_title = False
         multi_select = False
 
     def get_object_id(self, datum):

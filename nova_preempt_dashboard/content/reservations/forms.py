@@ -43,6 +43,8 @@ class Create(common.Form):
         widget=forms.Textarea(attrs={'rows': 2}))
     end_action = forms.ChoiceField(
         label=_('At the end'), choices=_END_ACTIONS)
+    check = forms.BooleanField(
+        label=_('Only check whether it is possible'), required=False)
 
     def clean_host_filter(self):
         text = self.cleaned_data['host_filter'].strip()
@@ -60,7 +62,7 @@ class Create(common.Form):
 
     def handle(self, request, data):
         values = _request(data)
-        if 'check' in request.POST:
+        if data['check']:
             self._check(values)
             return False
         if data['name']:
@@ -81,9 +83,10 @@ class Create(common.Form):
             return
         if found.possible:
             self.set_warning(_(
-                'It is possible from %(start)s to %(end)s. Nothing is '
-                'reserved yet.') % {'start': words.moment(found.start_at),
-                                    'end': words.moment(found.end_at)})
+                'It is possible from %(start)s to %(end)s. To reserve, clear '
+                '"Only check" and press Reserve.') % {
+                    'start': words.moment(found.start_at),
+                    'end': words.moment(found.end_at)})
         else:
             self.set_warning(_('It is not possible: not enough hosts are '
                                'free then.'))

@@ -63,7 +63,6 @@ class CreateView(common.FormView):
     modal_id = 'create_reservation_modal'
     page_title = _('Reserve Hosts')
     submit_label = _('Reserve')
-    check_label = _('Check without Reserving')
     success_url = _INDEX
     help_texts = (
         _('A reservation gives your project whole hosts for a period.'),

@@ -20,7 +20,7 @@ class TestErrors(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.conn = mock.Mock()
-        self.api = api.Api(self.conn)
+        self.api = api.Api(self.conn, lambda conn: conn)
 
     def fail(self, exc):
         self.conn.preemption.get_reservation.side_effect = exc
@@ -49,6 +49,13 @@ class TestErrors(unittest.TestCase):
                 self.assertIn('does not answer', str(failure))
                 self.assertIn('refused', str(failure))
 
+    def test_no_answer_about_the_version(self):
+        found = api.Api(mock.Mock(), mock.Mock(
+            side_effect=auth_exceptions.ConnectFailure('refused')))
+        self.assertRaises(api.RequestFailed, found.reservations, 5)
+        self.assertRaises(api.RequestFailed, found.hosts)
+        self.assertRaises(api.RequestFailed, found.placement_chances, ['a'])
+
     def test_failure_within_a_list(self):
         def listing(**_query):
             yield from items('a')
@@ -65,7 +72,7 @@ class TestPages(unittest.TestCase):
         self.conn = mock.Mock()
         self.all = items('a', 'b', 'c', 'd', 'e')
         self.conn.preemption.reservations.side_effect = self.listing
-        self.api = api.Api(self.conn)
+        self.api = api.Api(self.conn, lambda conn: conn)
 
     def listing(self, marker, limit, max_items, **query):
         self.assertEqual(limit, max_items)
@@ -102,12 +109,14 @@ class TestChances(unittest.TestCase):
     def test_bounded_number_of_flavors(self):
         conn = mock.Mock()
         conn.preemption.placement_chances.return_value = ['chance']
-        found = api.Api(conn).placement_chances(str(n) for n in range(99))
+        found = api.Api(conn, lambda conn: conn).placement_chances(
+            str(n) for n in range(99))
         self.assertEqual(['chance'], found)
         asked, = conn.preemption.placement_chances.call_args.args
         self.assertEqual(api.MOST_FLAVORS, len(asked))
 
     def test_no_flavors(self):
         conn = mock.Mock()
-        self.assertEqual([], api.Api(conn).placement_chances([]))
+        self.assertEqual([], api.Api(
+            conn, lambda conn: conn).placement_chances([]))
         conn.preemption.placement_chances.assert_not_called()

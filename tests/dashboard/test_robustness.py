@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of users, narrow screens, and an API that does not answer."""
+
+from selenium.common import exceptions
+from selenium.webdriver.common.by import By
+
+from tests.dashboard import base
+from tests.dashboard import scene
+from tests.dashboard import test_admin_pages
+
+PROJECT_PAGES = ('/project/spot/', '/project/spot/chances/',
+                 '/project/reservations/', '/project/backlog/')
+PAGES = (*PROJECT_PAGES, *(
+    f'/admin/{name}/' for name in test_admin_pages.PAGES))
+UNKNOWN = '00000000-0000-0000-0000-000000000000'
+SCRIPT = '"><script>window.hurt = 1</script><img src=x onerror=hurt=1>'
+
+
+class TestTexts(base.TestCase):
+
+    user = 'admin'
+
+    def setUp(self):
+        super().setUp()
+        self.scene = scene.Scene(self.admin)
+        self.scene.clean()
+        self.addCleanup(self.scene.clean)
+
+    def test_no_script_of_a_user_runs(self):
+        ours = self.admin.preemption
+        reserved = self.scene.reserve(SCRIPT)
+        scene.until(lambda: ours.get_reservation(
+            reserved.id).status == 'active', 'the reservation is active')
+        self.scene.boot(SCRIPT[:60], 'spot.1', scheduler_hints={
+            'reservation': reserved.id}, metadata={
+                'preemption': '{"action": "<script>hurt=1</script>", '
+                '"reason": "<script>hurt=1</script>", '
+                '"deadline": "2036-01-01T00:00:00Z"}'})
+        request = self.scene.request(SCRIPT, 'normal.1',
+                                     not_before=scene.hours(10))
+        self.addCleanup(ours.resume, 'power')
+        ours.pause('power', SCRIPT)
+        for path in (
+                *PAGES, f'/project/reservations/{reserved.id}/',
+                f'/project/reservations/{reserved.id}/update/',
+                f'/project/reservations/{reserved.id}/boot/',
+                f'/project/backlog/{request.id}/',
+                '/admin/preemption_hosts/?kind=%22><script>hurt=1</script>',
+                '/project/reservations/?days=<script>&hosts="><script>'):
+            with self.subTest(path=path):
+                self.open(path)
+                self.assertIsNone(self.browser.execute_script(
+                    'return window.hurt'))
+                self.assertEqual([], self.browser.find_elements(
+                    By.CSS_SELECTOR, 'img[src=x]'))
+        self.open('/project/reservations/')
+        self.wait_text(SCRIPT)
+        self.open('/project/backlog/')
+        self.wait_text(SCRIPT)
+        self.open('/admin/preemption_pauses/')
+        self.wait_text(SCRIPT)
+        self.open('/project/spot/')
+        self.wait_text('It will be <script>hurt=1</script>')
+
+
+class TestNarrow(base.TestCase):
+
+    user = 'admin'
+    width = 500
+
+    def test_no_page_is_wider_than_the_window(self):
+        for path in (*PAGES, '/project/reservations/create/',
+                     '/project/backlog/create/',
+                     '/admin/preemption_hosts/host/?name=compute1'):
+            with self.subTest(path=path):
+                self.open(path)
+                width, window = self.browser.execute_script(
+                    'return [document.documentElement.scrollWidth, '
+                    'window.innerWidth]')
+                self.assertLessEqual(width, window)
+        self.open('/project/reservations/')
+        self.picture('narrow')
+
+
+class TestNoApi(base.TestCase):
+
+    user = 'admin'
+
+    def setUp(self):
+        super().setUp()
+        self.manager.stop('nova-preempt-api')
+        self.addCleanup(self.manager.start, 'nova-preempt-api')
+
+    def test_pages_say_so(self):
+        for path in (*PAGES, f'/project/reservations/{UNKNOWN}/',
+                     '/admin/preemption_hosts/host/?name=compute1'):
+            with self.subTest(path=path):
+                self.browser.get(self.url(path))
+                self.wait(lambda: 'Unable to' in self.text()
+                          or 'does not answer' in self.text())
+                self.assertNotIn('Something went wrong', self.text())
+
+    def test_forms_say_so(self):
+        self.browser.get(self.url('/project/reservations/create/'))
+        self.fill('Name', 'lost')
+        self.press('Reserve')
+        self.wait_text('The service does not answer')
+        self.assertEqual('lost', self.field('Name').get_attribute('value'))
+        with self.assertRaises(exceptions.NoSuchElementException):
+            self.browser.find_element(By.ID, 'loginBtn')
