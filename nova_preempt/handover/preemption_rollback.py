@@ -285,12 +285,12 @@ class PreemptionRollback:
             # The same may have happened during its offload.
             victim_allocations.free_offloaded(self._placement, victim,
                                               self._nova.get)
-        stays = status in (decisions.KEPT, decisions.MIGRATED)
+        stays = status in (decisions.KEPT, decisions.MIGRATED) or (
+            closing_rules.may_stay(seen, status))
         if stays:
             victim_allocations.resume(self._nova, victim, seen)
-        if victim.notice_s and (
-                stays or closing_rules.may_stay(seen, status)) and (
-                not self._nova.clear_notice(victim.server_uuid)):
+        if victim.notice_s and stays and not self._nova.clear_notice(
+                victim.server_uuid):
             # It is resized, for example. PreemptorOutcomes withdraws it later.
             return decisions.ENDING
         return status

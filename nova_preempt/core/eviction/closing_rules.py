@@ -110,8 +110,9 @@ def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
         return eviction_status.MIGRATED
     # A server that is being deleted may look unchanged: Nova confirms a resize
     # first, and resets its task. And a call whose answer was lost may be late.
-    may_end = asked == "force_delete" or (
-        asked in ("shelve", "stop") and seen.vm_state in eligibility.RUNNING)
+    # After a stop that may be the lock.
+    may_end = asked in ("force_delete", "stop") or (
+        asked == "shelve" and seen.vm_state in eligibility.RUNNING)
     return eviction_status.ENDING if may_end else eviction_status.KEPT
 
 

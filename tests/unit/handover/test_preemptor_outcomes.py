@@ -19,6 +19,7 @@ from nova_preempt.db import models
 from nova_preempt.db import pending_outcomes
 from nova_preempt.db import preemption_queries
 from nova_preempt.handover import preemptor_outcomes
+from nova_preempt.handover import victim_allocations
 from tests.unit.db import test_decisions
 
 RAN = datetime.datetime(2026, 1, 1)
@@ -53,7 +54,8 @@ class TestOutcomes(test_decisions.TestSQLite):
     def show(self, uuid):
         server = self.servers[uuid]
         return observed_server.ObservedServer(
-            uuid, server.vm_state, server.task_state, server.host, status='')
+            uuid, server.vm_state, server.task_state, server.host, status='',
+            locked_reason=server.locked_reason)
 
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
         self.decisions.create_decision(db.Decision(
@@ -183,6 +185,16 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.put('d-a', 'stopped')
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.start.assert_called_once_with('d-a')
+
+    def test_a_victim_that_a_late_call_locks(self):
+        """The roll-back has started it; the lock of a dead process is late."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', locked_reason=victim_allocations.LOCKED)
+        self.now_s += 60
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.unlock.assert_called_once_with('d-a')
 
     def test_a_victim_that_is_just_being_deleted(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)

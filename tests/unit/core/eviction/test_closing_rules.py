@@ -81,7 +81,7 @@ class TestTakenBack(unittest.TestCase):
 
     def test_a_victim_shelved_by_its_owner_stays_shelved(self):
         seen = ObservedServer('a', 'shelved', None, 'here')
-        for asked in ('', 'shelve_offload', 'stop'):
+        for asked in ('', 'shelve_offload'):
             self.assertEqual('kept', closing_rules.closing_status(
                 seen, 'here', asked))
         for asked in ('shelve', 'unrescue', 'confirm_resize',
@@ -91,13 +91,16 @@ class TestTakenBack(unittest.TestCase):
 
     def test_an_eviction_that_does_not_show_yet(self):
         """Nova confirms a resize first, or the call is late, for example."""
+        # The lock of a stopped one may be late, too.
+        self.assertEqual('ending', closing_rules.closing_status(
+            ObservedServer('a', 'stopped', None, 'here'), 'here', 'stop'))
         for asked in ('force_delete', 'shelve', 'stop'):
             for host, status in (('here', 'ending'), ('there', 'migrated')):
                 self.assertEqual(status, closing_rules.closing_status(
                     ObservedServer('a', 'active', None, host), 'here', asked))
         for vm_state, task_state, asked in (
                 ('active', None, ''), ('active', None, 'live_migrate'),
-                ('stopped', None, 'stop')):
+                ('stopped', None, ''), ('error', None, 'shelve')):
             self.assertEqual('kept', closing_rules.closing_status(
                 ObservedServer('a', vm_state, task_state, 'here'), 'here',
                 asked))
