@@ -39,7 +39,8 @@ class _UserAuth(plugin.BaseAuthPlugin):
             min_version = version
             max_version = f'{str(version).partition(".")[0]}.latest'
         found = discover.EndpointData(
-            catalog_url=base.url_for(self._request, service_type))
+            catalog_url=base.url_for(self._request, service_type),
+            service_type=service_type)
         return found if skip_discovery else found.get_versioned_data(
             session, cache=self._discovery_cache,
             discover_versions=discover_versions, min_version=min_version,
