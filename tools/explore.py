@@ -33,8 +33,8 @@ def make_parser():
                              'for every seed, not only for some')
     parser.add_argument('--features',
                         help='features to enable beside preemption, with '
-                             'commas: reservations, power, backlog; '
-                             'default: drawn from the seed')
+                             'commas: reservations, power, backlog, '
+                             'interruptions; default: drawn from the seed')
     parser.add_argument('--hosts', type=int, default=4,
                         help='number of hosts of the cloud; default: 4')
     parser.add_argument('--rate', type=float,

@@ -17,6 +17,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
+from nova_preempt.engine import repairs
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_observer
 from nova_preempt.handover import handover
@@ -28,10 +29,11 @@ from nova_preempt.handover import victim_allocations
 from nova_preempt.handover import victim_evictor
 from tests.exploration.mended_fault import fault
 from tests.exploration.mended_fault import returns
+from tests.exploration.mended_fault import together
 
 # -- claims and hand-overs -------------------------------------------------
 
-@fault(18, 'space_is_held_first')
+@fault(43, 'space_is_held_first')
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
@@ -53,19 +55,19 @@ def lost_claim_is_refused():
     return mock.patch.object(allocation_claim.Claims, '_take', take)
 
 
-@fault(25, 'stand_ins_are_open')
+@fault(49, 'guests_keep_their_space')
 def lost_hand_over_is_done():
     """A hand-over counts as made though its answer is an error."""
     return returns(allocation_claim.Claims, '_is_handed_over', True)
 
 
-@fault(14, 'victims_end_once')
+@fault(7, 'owners_act')
 def victims_of_two_decisions():
     """Two decisions at once take the same victim."""
     return returns(decisions.Decisions, '_check_ending', None)
 
 
-@fault(8, 'guests_keep_their_space')
+@fault(34, 'done_is_done')
 def stuck_victims_have_ended():
     """A victim that does not end in time counts as ended."""
     def settle(self, found, ended, limit=None):
@@ -77,13 +79,21 @@ def stuck_victims_have_ended():
 
 # -- who owns a decision ---------------------------------------------------
 
-@fault()
+def _victims_of_any_owner():
+    """A patch: records of victims were not checked for their owner then."""
+    def update(self, decision_uuid, server_uuid, status, owner=None, **values):
+        return real(self, decision_uuid, server_uuid, status, **values)
+    real = decisions.Decisions.update_victim
+    return mock.patch.object(decisions.Decisions, 'update_victim', update)
+
+
+@fault(28, 'acts_have_a_decision', 'interruptions')
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
     return returns(process_lease.Lease, 'keeps', True)
 
 
-@fault(25, 'guests_keep_their_space')
+@fault(56, 'nothing_is_left_open')
 def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
@@ -92,7 +102,7 @@ def leases_of_others_are_over():
     return mock.patch.object(process_lease.Lease, 'get_leases', get_leases)
 
 
-@fault()
+@fault(28, 'acts_have_a_decision', 'interruptions')
 def expired_lease_is_renewed():
     """A process renews a lease that is over, as others take over."""
     def renew(self):
@@ -106,7 +116,7 @@ def expired_lease_is_renewed():
     return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
-@fault(25, 'acts_have_a_decision')
+@fault(66, 'notices_are_withdrawn')
 def work_of_threads_is_orphaned():
     """A process rolls back decisions that its own threads work on."""
     def is_orphan(*args, working_on, **kwargs):
@@ -115,33 +125,22 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault()
+@fault(28, 'guests_are_allocated', 'interruptions')
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):
         found = self.get_decision(uuid)
         return real(self, uuid, found.owner, status, **values)
     real = decisions.Decisions.update_decision
-    return mock.patch.object(decisions.Decisions, 'update_decision', update)
+    return together(
+        mock.patch.object(decisions.Decisions, 'update_decision', update),
+        _victims_of_any_owner())
 
 
-@fault(10, 'victims_are_as_recorded')
+@fault(45, 'notices_are_withdrawn')
 def late_records_are_written():
     """A slow process records a victim over what its successor recorded."""
-    def update(self, decision_uuid, server_uuid, status, owner=None, **values):
-        return real(self, decision_uuid, server_uuid, status, **values)
-    real = decisions.Decisions.update_victim
-    return mock.patch.object(decisions.Decisions, 'update_victim', update)
-
-
-@fault()
-def lost_decisions_go_on():
-    """A process does not notice that it has lost a decision."""
-    def update(self, *args, **values):
-        real(self, *args, **values)
-        return True
-    real = decisions.Decisions.update_decision
-    return mock.patch.object(decisions.Decisions, 'update_decision', update)
+    return _victims_of_any_owner()
 
 
 # -- the end of victims ----------------------------------------------------
@@ -152,7 +151,7 @@ def notices_are_cut_short():
     return returns(eviction_controller, 'notice_is_over', True)
 
 
-@fault(5, 'guests_keep_their_space')
+@fault(18, 'guests_keep_their_space')
 def deletions_count_as_done():
     """A victim counts as gone once Nova has begun to delete it."""
     def is_gone(seen, terms):
@@ -161,7 +160,7 @@ def deletions_count_as_done():
     return mock.patch.object(eviction_steps, 'is_gone', is_gone)
 
 
-@fault(380, 'notices_are_kept')
+@fault(30, 'notices_are_kept')
 def notices_start_early():
     """A notice counts from before all guests have been told."""
     def give(self, intent):
@@ -175,7 +174,7 @@ def notices_start_early():
                            {eviction_values.GiveNotice: give})
 
 
-@fault()
+@fault(25, 'notices_are_kept')
 def ends_without_notice():
     """Victims that got no notice end once their host is back."""
     def give(*args):
@@ -186,25 +185,25 @@ def ends_without_notice():
     return mock.patch.object(eviction_controller, '_give_notice', give)
 
 
-@fault()
+@fault(71, 'victims_are_on_the_host')
 def old_readings_count():
     """A victim ends by a reading of Nova's records that is old."""
     return returns(eviction_controller, 'is_fresh', True)
 
 
-@fault(2, 'pauses_are_kept')
+@fault(17, 'pauses_are_kept')
 def pauses_are_ignored():
     """Victims end while preemption is paused."""
     return returns(pause_reader.PauseReader, 'why', '')
 
 
-@fault(53, 'locks_are_kept')
+@fault(16, 'locks_are_kept')
 def locks_during_notice_are_ignored():
     """A victim ends though it was locked during its notice."""
     return returns(eviction_steps, '_is_kept_by_lock', False)
 
 
-@fault(1, 'ends_are_needed')
+@fault(10, 'ends_are_needed')
 def gone_servers_are_wanted():
     """Victims end for a server that was deleted meanwhile."""
     return returns(requester_reader.RequesterReader, 'is_gone', False)
@@ -229,7 +228,7 @@ def starts_before_a_lock_are_missed():
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
 
 
-@fault()
+@fault(20, 'notices_are_withdrawn', 'reservations')
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
     return mock.patch.object(victim_evictor, 'eviction_status',
@@ -244,6 +243,11 @@ def minimum_runtimes_are_ignored():
 
 # -- roll-backs ------------------------------------------------------------
 
+def _nothing_is_freed_later():
+    """A patch: no audit freed the allocations of no server then."""
+    return returns(repairs.AllocationRepair, '_free', False)
+
+
 @fault(4, 'guests_are_allocated')
 def intents_are_left():
     """No process repairs a decision whose owner died while claiming."""
@@ -254,20 +258,21 @@ def intents_are_left():
     return mock.patch.object(decisions.Decisions, 'get_open_decisions', get)
 
 
-@fault(11, 'stand_ins_are_open')
+@fault(25, 'stand_ins_are_open')
 def late_claims_arrive():
     """A claim that arrives after its roll-back takes the space."""
     return returns(rollback_allocations.RollbackAllocations, 'fence', [])
 
 
-@fault()
+@fault(5, 'consumers_exist', 'interruptions')
 def refused_servers_keep_space():
     """A roll-back leaves the space to the server that got it."""
-    return returns(rollback_allocations.RollbackAllocations,
-                    '_released_by_server', [])
+    return together(
+        returns(rollback_allocations.RollbackAllocations,
+                '_released_by_server', []), _nothing_is_freed_later())
 
 
-@fault()
+@fault(4, 'guests_keep_their_space', 'interruptions')
 def roll_back_in_steps():
     """A roll-back frees the space before the victims have it again."""
     def post(self, consumers):
@@ -280,7 +285,7 @@ def roll_back_in_steps():
 @fault(35, 'kept_run_again')
 def kept_victims_stay_stopped():
     """A victim that was stopped and is kept is not started again."""
-    return returns(preemption_rollback.PreemptionRollback, '_resume', None)
+    return returns(victim_allocations, 'resume', None)
 
 
 @fault(2, 'notices_are_withdrawn')
@@ -289,7 +294,7 @@ def notices_are_left():
     return returns(nova_api.NovaAPI, 'clear_notice', True)
 
 
-@fault()
+@fault(219, 'notices_are_withdrawn')
 def withdrawals_are_not_retried():
     """A notice stays where Nova is away for the call that withdraws it."""
     def clear(self, uuid):
@@ -301,7 +306,7 @@ def withdrawals_are_not_retried():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault()
+@fault(15, 'guests_keep_their_space', 'interruptions')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
     return returns(closing_rules, 'is_moving', False)
@@ -316,23 +321,24 @@ def leaving_victims_are_gone():
     return mock.patch.object(closing_rules, 'is_there', is_there)
 
 
-@fault()
+@fault(12, 'consumers_exist', 'interruptions')
 def deleted_victims_get_space():
     """A victim that was deleted during the roll-back keeps its space."""
     def close(self, decision, victim, was_there):
         return real(self, decision, victim, False)
     real = preemption_rollback.PreemptionRollback._close
-    return mock.patch.object(preemption_rollback.PreemptionRollback, '_close',
-                             close)
+    return together(
+        mock.patch.object(preemption_rollback.PreemptionRollback, '_close',
+                          close), _nothing_is_freed_later())
 
 
-@fault()
+@fault(4, 'consumers_exist')
 def offloaded_victims_keep_space():
     """A victim that was offloaded during the roll-back keeps its space."""
     return returns(victim_allocations, 'free_offloaded', None)
 
 
-@fault()
+@fault(74, 'locks_are_kept')
 def locked_victims_end_in_roll_back():
     """A locked victim ends as its space was taken before the roll-back."""
     return mock.patch.object(

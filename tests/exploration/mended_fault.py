@@ -9,6 +9,8 @@ from unittest import mock
 #: is soon full, many evictions, and calls that often fail.
 EVICTIONS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
              '--evictions')
+#: What comes between calls of evictions, see interruption_operations.
+INTERRUPTIONS = 'interruptions'
 #: Those of faults of a feature.
 FEATURES = ('--operations', '60', '--rate', '0.02')
 
@@ -31,8 +33,8 @@ class Fault:
     @property
     def arguments(self):
         """Return the arguments of tools/explore.py that find the fault."""
-        return [*(FEATURES if self.features else EVICTIONS),
-                f'--features={self.features}']
+        return [*(EVICTIONS if self.features in ('', INTERRUPTIONS)
+                  else FEATURES), f'--features={self.features}']
 
     @property
     def sentence(self):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interruptions of evictions and of roll-backs at their weakest moments.
+
+Each waits for its moment by a trap on the next calls.
+"""
+
+from nova_preempt.core.eviction import closing_rules
+from tests.exploration import faults
+from tests.exploration import operations
+from tests.exploration import traps
+
+#: After so long without the database a process has lost its decisions, and
+#: another one has repaired them.
+_LOST_S = 100
+
+
+def _await(world, call, is_now, act, most=200):
+    """Call act() before the first such call at the moment wanted.
+
+    :param call: a part of the call
+    :param is_now: returns whether it is the moment
+    :param act: given the world and the call
+    """
+    left = [most]
+
+    def look(world, text):
+        if is_now(world):
+            act(world, text)
+        elif left[0]:
+            left[0] -= 1
+            world.faults.traps.append(traps.Trap(call, look))
+
+    world.faults.traps.append(traps.Trap(call, look))
+
+
+def _rolled_back(world):
+    """Return the db.Decisions that are just being rolled back."""
+    return [each for each in world.watcher.open_decisions()
+            if each.status == 'rolling_back']
+
+
+@operations.kind
+def owner_stands_still(world, watcher, rng):
+    """The owner of a decision stands still while it asks for an end.
+
+    Its call is refused afterwards.
+    """
+    def stand_still(world, _call):
+        process = world.loop.current.process
+        process.cut_until_s = world.loop.now_s + _LOST_S
+        world.loop.sleep(_LOST_S)
+        raise faults.ERRORS['nova'](lost=False)
+
+    _await(world, rng.choice(('nova force_delete', 'nova shelve',
+                              'nova live_migrate', 'nova stop')),
+           lambda world: True, stand_still)
+
+
+@operations.kind
+def claimant_is_cut_off(world, watcher, rng):
+    """A process does not reach the database once it has claimed."""
+    def cut(world, _call):
+        world.loop.current.process.cut_until_s = world.loop.now_s + _LOST_S
+
+    _await(world, 'post /allocations', lambda world: any(
+        each.status == 'intent' for each in watcher.open_decisions()), cut)
+
+
+@operations.kind
+def withdrawal_is_refused(world, watcher, rng):
+    """Nova is away for a call that withdraws a notice."""
+    world.faults.traps.append(traps.Trap('nova delete_meta', 'refused'))
+
+
+@operations.kind
+def victim_changes_in_roll_back(world, watcher, rng):
+    """A victim is deleted or migrated while its decision is rolled back."""
+    call, action, seconds = rng.choice((
+        ('post /allocations', 'delete', 6), ('nova get', 'delete', 6),
+        ('nova get', 'live_migrate', 0.05),
+        ('placement get /allocations', 'live_migrate', 0.05)))
+
+    def act(world, _call):
+        decision = rng.choice(_rolled_back(world))
+        for victim in decision.victims:
+            traps.act(world, victim.server_uuid, action, is_admin=True)
+        world.loop.sleep(seconds)
+
+    _await(world, call, _rolled_back, act)
+
+
+@operations.kind
+def others_are_faster(world, watcher, rng):
+    """Others boot as soon as a roll-back has freed allocations."""
+    def boot(world, _call):
+        for _ in range(3):
+            world.nova.boot(operations.NORMAL[0], operations.project(rng))
+        world.loop.sleep(1)
+
+    _await(world, 'post /allocations', _rolled_back, lambda world, _call:
+           _await(world, 'post /allocations', lambda world: True, boot))
+
+
+@operations.kind
+def owner_crashes_at_hand_over(world, watcher, rng):
+    """A process dies as it hands the space over to its server."""
+    def handed_over(world):
+        return [each for each in watcher.open_decisions()
+                if each.status == 'claimed' and each.server_uuid
+                and closing_rules.have_left(
+                    victim.status for victim in each.victims)]
+
+    def crash_before_record(world, _call):
+        process = world.loop.current.process
+        if process is not world.nova.process:
+            for each in handed_over(world):
+                # Its owner does not delete it.
+                traps.act(world, each.server_uuid, 'lock', is_admin=True)
+            _await(world, 'database', lambda world:
+                   world.loop.current.process is process,
+                   lambda world, _call: world.kill(process))
+
+    _await(world, 'post /allocations', handed_over, crash_before_record)
