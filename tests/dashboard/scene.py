@@ -68,6 +68,30 @@ class Scene:
                 and server.status == 'ACTIVE']) == count,
                 f'{count} servers {name} are active')
 
+    def boot_again(self, name, flavor, done):
+        """Boot a server until done() is true, again where it has failed.
+
+        Preemption refuses a server where others have claimed its hosts first.
+        """
+        compute = self.conn.compute
+
+        def try_it():
+            servers = [server for server in compute.servers()
+                       if server.name == name]
+            for server in servers:
+                if server.status == 'ERROR':
+                    compute.delete_server(server)
+                    return False
+            if not servers:
+                self.boot(name, flavor, wait=False)
+            return done()
+
+        until(try_it, f'{name} is placed')
+
+    def is_active(self, name):
+        return any(server.name == name and server.status == 'ACTIVE'
+                   for server in self.conn.compute.servers())
+
     def reserve(self, name, start_h=None, hours_long=1, **values):
         if start_h is not None:
             values.update(start_time=hours(start_h),

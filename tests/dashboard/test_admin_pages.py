@@ -23,7 +23,9 @@ class TestAdmin(base.TestCase):
 
     def test_preemptions_and_map(self):
         scene.Scene(self.member).boot('spot', 'spot.2', 20)
-        scene.Scene(self.admin).boot('normal', 'normal.5')
+        normal = scene.Scene(self.admin)
+        normal.boot_again('normal', 'normal.5',
+                          lambda: normal.is_active('normal'))
         decision = next(self.admin.preemption.preemptions())
         self.open('/admin/preemptions/')
         self.wait_text(decision.host)

@@ -245,10 +245,9 @@ class TestSpot(base.TestCase):
 
     def test_notice_and_what_became_of_it(self):
         scene.Scene(self.member).boot('spot', 'spot.2', 20)
-        scene.Scene(self.admin).boot('normal', 'normal.5', wait=False)
-        scene.until(lambda: [
+        scene.Scene(self.admin).boot_again('normal', 'normal.5', lambda: [
             server for server in self.member.compute.servers()
-            if 'preemption' in server.metadata], 'a server has notice')
+            if 'preemption' in server.metadata])
         self.open('/project/spot/')
         self.wait_text('with notice: 3')
         self.wait_text('It will be deleted (create) at')

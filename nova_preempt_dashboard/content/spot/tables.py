@@ -16,7 +16,7 @@ def _notice(server):
     if found is None:
         return _('None')
     return format_html(
-        '<strong>{}</strong> <time class="preempt-countdown" '
+        '<strong>{}</strong>&nbsp;<time class="preempt-countdown" '
         'datetime="{}">{}</time>',
         _('It will be %(action)s (%(reason)s) at %(time)s, in') % {
             'action': words.of(words.ACTION, found.action),
