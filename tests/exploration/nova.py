@@ -95,7 +95,10 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
             server = nova_servers.Server(
                 str(uuids.uuid4()), project_id, user_id, flavor, self.now())
             server.spec = requests.make(server, count)
-            server.spec.scheduler_hints = hints or {}
+            # As Nova's RequestSpec.from_components() has them.
+            server.spec.scheduler_hints = {
+                key: value if isinstance(value, list) else [value]
+                for key, value in (hints or {}).items()}
             server.tags = tuple(
                 types.SimpleNamespace(tag=tag) for tag in tags)
             self.servers[server.uuid] = server
