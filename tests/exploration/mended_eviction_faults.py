@@ -222,7 +222,7 @@ def stopped_victims_are_not_locked():
     return mock.patch.object(eviction_steps, '_end', end)
 
 
-@fault(25, 'guests_keep_their_space')
+@fault(307, 'guests_keep_their_space')
 def starts_before_a_lock_are_missed():
     """A stopped victim counts as such by a reading before its lock."""
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
@@ -312,7 +312,7 @@ def moving_victims_are_rolled_back():
     return returns(closing_rules, 'is_moving', False)
 
 
-@fault(8, 'guests_keep_their_space')
+@fault(102, 'guests_keep_their_space')
 def leaving_victims_are_gone():
     """A victim that is being deleted counts as gone in a roll-back."""
     def is_there(seen, host):
@@ -346,7 +346,7 @@ def locked_victims_end_in_roll_back():
             get_rules=lambda options: mock.Mock(counts=lambda by: False)))
 
 
-@fault(7, 'notices_are_kept')
+@fault(45, 'notices_are_kept', 'interruptions')
 def roll_backs_end_victims_at_once():
     """A roll-back ends a victim without space that has had no notice."""
     def end(self, decision, victim):
