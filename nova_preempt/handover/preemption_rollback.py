@@ -347,8 +347,7 @@ class PreemptionRollback:
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
         stays = locked or not victim.asked
-        LOG.error(_SPACE_TAKEN[stays],
-                  {'server': uuid, 'uuid': decision.uuid})
+        LOG.error(_SPACE_TAKEN[stays], {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
                 self._nova.lock(uuid, victim_allocations.LOCKED)
@@ -362,6 +361,8 @@ class PreemptionRollback:
             core_actions.leaving(action, seen.vm_state), seen.vm_state)
         # Whatever its state, a server can be shelved or deleted.
         assert call is not None
+        # Its owner could not unshelve it with our lock.
+        victim_allocations.resume(self._nova, victim, seen)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise VictimBusy(f'server {uuid} is still to be ended')

@@ -91,15 +91,15 @@ class PreemptorOutcomes:
             if status == decisions.SHELVED:
                 victim_allocations.free_offloaded(self._clients.placement,
                                                   victim, nova.get)
-            elif status == decisions.KEPT:
+            if status != decisions.GONE:
                 victim_allocations.resume(nova, victim, nova.get(uuid))
-                if victim.notice_s and not nova.clear_notice(uuid):
-                    return
+            if status == decisions.KEPT and victim.notice_s and not (
+                    nova.clear_notice(uuid)):
+                return
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
-            LOG.warning('Cannot close victim %(uuid)s yet, which is '
-                        '%(status)s: %(exc)s',
-                        {'uuid': uuid, 'status': status, 'exc': exc})
+            LOG.warning('Cannot close victim %s yet, which is %s: %s', uuid,
+                        status, exc)
             return
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())

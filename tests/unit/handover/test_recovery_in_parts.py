@@ -144,7 +144,8 @@ class TestInParts(roll_back.RollBackTestCase):
         self.nova.put('b', locked_reason=victim_allocations.LOCKED,
                       locked_by='admin')
         self.roll_back(**SHELVED)
-        self.assertEqual([('shelve', 'b')], self.nova.calls)
+        # Its owner could not unshelve it with our lock.
+        self.assertEqual([('unlock', 'b'), ('shelve', 'b')], self.nova.calls)
 
     def test_a_stopped_victim_keeps_the_lock_of_an_administrator(self):
         """Otherwise the lock would be ours, and it would be deleted."""
