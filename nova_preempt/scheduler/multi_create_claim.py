@@ -149,8 +149,7 @@ class MultiCreateClaim:
                         'result of their joint claim is unknown: %(exc)s',
                         {'uuids': ', '.join(found), 'exc': exc})
             return dict.fromkeys(found)
-        LOG.info('Claimed %(count)s servers in one transaction.',
-                 {'count': len(found)})
+        LOG.info('Claimed %s servers in one transaction.', len(found))
         return found
 
     def _take_back(self, uuids):

@@ -167,8 +167,7 @@ class QuotaEnforcer:
             claimed, reason = self._admit(project_id, amounts,
                                           asked.server_uuids)
         if reason:
-            LOG.info('Server %(server)s is refused: %(reason)s',
-                     {'server': asked.server_uuids[0], 'reason': reason})
+            LOG.info('Server %s is refused: %s', asked.server_uuids[0], reason)
             self._note(asked, reason)
             raise exception.NoValidHost(reason=reason)
         try:

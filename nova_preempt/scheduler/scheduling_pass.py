@@ -334,6 +334,9 @@ class SchedulingPass:
         done = real_claim()
         if done:
             self.made.free.append(server_uuid)
+        elif state is not None and self.decision.plan_of(state.uuid):
+            # It had room when it was read, which was before others took it.
+            self._lost(state)
         return done
 
     # -- afterwards ------------------------------------------------------
