@@ -156,5 +156,12 @@ class Api:
         return list(self.ours.placement_chances(flavors)) if flavors else []
 
     @_translating
+    def eviction_rates(self, names):
+        """Return {(flavor, zone, hours): EvictionRate} of flavors by name."""
+        names = list(names)[:MOST_FLAVORS]
+        return {(rate.flavor, rate.availability_zone, rate.hours): rate
+                for rate in self.ours.eviction_rates(names)} if names else {}
+
+    @_translating
     def create_server(self, **values):
         return self.conn.compute.create_server(**values)

@@ -82,8 +82,18 @@ class ChancesTable(tables.DataTable):
     zone = common.column('availability_zone', _('Zone'))
     preemptible = common.column(
         'preemptible', _('Fit now, preemptible'), empty_value=_('unknown'))
+    day = common.column(
+        'day', _('Evicted per server-hour, 24 hours'),
+        empty_value=_('unknown'))
+    month = common.column(
+        'month', _('Evicted per server-hour, 30 days'),
+        empty_value=_('unknown'))
+    median_life = common.column(
+        'median_life', _('Median life of those evicted'),
+        empty_value=_('unknown'))
     evictions = common.column('evictions', _('My evictions in 30 days'))
-    lifetime = common.column('lifetime', _('Mean life of those evicted'))
+    lifetime = common.column(
+        'lifetime', _('Mean life of mine that were evicted'))
 
     class Meta:
         name = 'chances'

@@ -56,10 +56,19 @@ class ChancesView(tables.DataTableView):
                  if notices.is_preemptible_flavor(flavor.extra_specs)}
         evicted = {item['flavor']: item for item in api.preemption_statistics(
             since=periods.to_text(timezone.now() - PERIOD)).flavors}
-        found = api.placement_chances(sorted(names, key=names.get))
+        ids = sorted(names, key=names.get)
+        rates = common.call(
+            self.request, _('Unable to read the rates of evictions.'),
+            api.eviction_rates, [names[each] for each in ids], default={})
+        found = api.placement_chances(ids)
         for item in found:
             item.flavor_name = names.get(item.flavor, item.flavor)
             numbers = evicted.get(item.flavor_name, {})
+            of_it = item.flavor_name, item.availability_zone
+            day, month = (rates.get((*of_it, hours)) for hours in (24, 720))
+            item.day = day and day.evicted_share
+            item.month = month and month.evicted_share
+            item.median_life = month and month.median_life
             item.evictions = numbers.get('victims', 0)
             item.lifetime = words.duration(numbers.get('mean_lifetime_s'))
         return found

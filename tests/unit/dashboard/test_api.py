@@ -120,3 +120,13 @@ class TestChances(unittest.TestCase):
         self.assertEqual([], api.Api(
             conn, lambda conn: conn).placement_chances([]))
         conn.preemption.placement_chances.assert_not_called()
+
+    def test_rates_by_flavor_zone_and_period(self):
+        conn = mock.Mock()
+        rate = mock.Mock(flavor='spot', availability_zone='nova', hours=24)
+        conn.preemption.eviction_rates.return_value = [rate]
+        rates = api.Api(conn, lambda conn: conn).eviction_rates
+        self.assertEqual({('spot', 'nova', 24): rate}, rates(['spot']))
+        # Only administrators may name none.
+        self.assertEqual({}, rates([]))
+        conn.preemption.eviction_rates.assert_called_once_with(['spot'])
