@@ -23,11 +23,12 @@ class TestUp(unittest.TestCase):
         self.started = self.enterContext(mock.patch.object(
             command.cloud, 'up'))
 
-    def up(self, port_base=None, private=False, computes=None):
+    def up(self, port_base=None, private=False, computes=None,
+           dashboard=False):
         with contextlib.redirect_stdout(io.StringIO()):
             command._up(self.layout, argparse.Namespace(
                 port_base=port_base, private=private, computes=computes,
-                devstack=False))
+                devstack=False, dashboard=dashboard))
         layout = self.started.call_args.args[0]
         layout.save()
         return layout.settings
@@ -36,6 +37,11 @@ class TestUp(unittest.TestCase):
         first = self.up(20200, private=True)
         self.assertEqual(first, self.up(20200, private=True))
         self.assertEqual(first, self.up())
+
+    def test_a_dashboard_is_added_and_stays(self):
+        self.assertFalse(self.up(private=True).dashboard)
+        self.assertTrue(self.up(dashboard=True).dashboard)
+        self.assertTrue(self.up().dashboard)
 
     def test_more_computes(self):
         self.up(private=True)
