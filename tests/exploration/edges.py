@@ -11,6 +11,7 @@ import sqlite3
 from unittest import mock
 
 from nova import rpc as nova_rpc
+from nova.compute import utils as compute_utils
 from nova.scheduler import request_filter
 from nova.scheduler.client import report
 from oslo_db import exception as db_exc
@@ -96,6 +97,9 @@ def patches(world):
             keystone_trusts.Trusts, '_session',
             lambda _trusts, **values: keystone.Session(
                 world, values.get('trust_id'))),
+        # All have disks of their hosts.
+        mock.patch.object(compute_utils, 'is_volume_backed_instance',
+                          lambda context, instance, bdms=None: False),
         mock.patch.object(request_filter, 'process_reqspec',
                           lambda context, spec_obj: True),
         mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(

@@ -58,6 +58,7 @@ class Server(_Loaded):
     metadata: dict = dataclasses.field(default_factory=dict)
     hidden: bool = False
     image_ref: str = 'image'
+    _context: object = None
     numa_topology: object = None
     pci_requests: object = None
     resources: object = None
