@@ -346,7 +346,7 @@ def locked_victims_end_in_roll_back():
             get_rules=lambda options: mock.Mock(counts=lambda by: False)))
 
 
-@fault(45, 'notices_are_kept', 'interruptions')
+@fault(143, 'guests_keep_their_space', 'interruptions')
 def roll_backs_end_victims_at_once():
     """A roll-back ends a victim without space that has had no notice."""
     def end(self, decision, victim):

@@ -40,7 +40,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(4, 'hosts_with_guests_are_on', 'power')
+@fault(49, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -48,7 +48,7 @@ def hosts_sleep_as_soon_as_closed():
                        boot_timeout_s))
 
 
-@fault(4, 'consumers_exist', 'power')
+@fault(28, 'consumers_exist', 'power')
 def servers_in_build_do_not_count():
     """A host counts as empty though a server is to be built on it."""
     def is_empty(occupants, ignored=frozenset()):
@@ -88,7 +88,7 @@ def kept_hosts_stay_closed():
         mock.patch.dict(energy_controller._ROUNDS, {note_round: note}))
 
 
-@fault(14, 'hosts_asleep_are_off', 'power')
+@fault(18, 'hosts_asleep_are_off', 'power')
 def powered_on_hosts_stay_asleep():
     """A sleeping host that somebody has powered on counts as asleep."""
     return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
@@ -99,7 +99,7 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(13, 'requests_start_once', 'backlog')
+@fault(1, 'requests_start_once', 'backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
@@ -113,13 +113,13 @@ def lost_boots_are_refused():
         returns(state_from_servers._Judgement, '_is_void', False))
 
 
-@fault(3, 'trusts_have_a_request', 'backlog')
+@fault(1, 'trusts_have_a_request', 'backlog')
 def trusts_outlive_requests():
     """The trust of a request stays after its end."""
     return returns(keystone_trusts.Trusts, 'delete', None)
 
 
-@fault(7, 'trusts_have_a_request', 'backlog')
+@fault(17, 'trusts_have_a_request', 'backlog')
 def trusts_of_dead_submissions_stay():
     """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
