@@ -98,8 +98,7 @@ class EvictionObserver:
         try:
             found = self._terminator.watch.get(uuid, max_age_s), True
         except nova_api.NovaError as exc:
-            LOG.warning('Cannot read the state of victim %(uuid)s: %(exc)s',
-                        {'uuid': uuid, 'exc': exc})
+            LOG.warning('Cannot read the state of victim %s: %s', uuid, exc)
             found = None, False
         self._facts['seen'][uuid] = found
 

@@ -79,8 +79,11 @@ class PreemptorOutcomes:
     def _follow(self, decision_uuid: str, uuid: str,
                 server: ObservedServer | None, unchanged_s: float) -> None:
         """Record the status of a victim that outlived its decision."""
-        victim = next(each for each in self._decisions.get_decision(
-            decision_uuid).victims if each.server_uuid == uuid)
+        found = self._decisions.get_decisions(victim_uuid=uuid)
+        victim = next(victim for each in found if each.uuid == decision_uuid
+                      for victim in each.victims if victim.server_uuid == uuid)
+        # Otherwise a later preemption evicts it, or has stopped it.
+        is_ours = decision_uuid == found[-1].uuid
         status = closing_rules.last_status(
             None if server is None or server.deleted else server, victim.asked,
             unchanged_s)
@@ -91,10 +94,10 @@ class PreemptorOutcomes:
             if status == decisions.SHELVED:
                 victim_allocations.free_offloaded(self._clients.placement,
                                                   victim, nova.get)
-            if status != decisions.GONE:
+            if status != decisions.GONE and is_ours:
                 victim_allocations.resume(nova, victim, nova.get(uuid))
-            if status == decisions.KEPT and victim.notice_s and not (
-                    nova.clear_notice(uuid)):
+            if status == decisions.KEPT and is_ours and victim.notice_s and (
+                    not nova.clear_notice(uuid)):
                 return
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:

@@ -190,8 +190,7 @@ class EvictionRun:
         try:
             act(self, intent)
         except nova_api.NovaError as exc:
-            LOG.warning('Cannot evict victim %(uuid)s yet: %(exc)s',
-                        {'uuid': intent.victim, 'exc': exc})
+            LOG.warning('Cannot evict victim %s yet: %s', intent.victim, exc)
         except (placement_api.Conflict, placement_api.PlacementError) as exc:
             LOG.warning('Cannot read the allocations of victim %(uuid)s: '
                         '%(exc)s', {'uuid': intent.victim, 'exc': exc})

@@ -196,6 +196,25 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.unlock.assert_called_once_with('d-a')
 
+    def test_a_victim_of_a_later_preemption_stays_its_victim(self):
+        """That one has stopped and locked it, and has given it notice."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.decisions.update_victim('d', 'd-a', decisions.ENDING,
+                                     asked='stop')
+        self.decisions.create_decision(db.Decision(
+            'later', 's-later', status=decisions.CLAIMED, host='h',
+            operation='create', record={'flavor': 'f'}, victims=(
+                db.Victim('d-a', status=decisions.ENDING, notice_s=5,
+                          allocations={}),)))
+        with self.db.writer() as session:
+            session.get(models.Decision, 'd').created_at -= (
+                datetime.timedelta(seconds=30))
+        self.put('d-a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.start.assert_not_called()
+        self.nova.unlock.assert_not_called()
+        self.nova.clear_notice.assert_not_called()
+
     def test_a_victim_that_is_just_being_deleted(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a', 'deleted')
