@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All calls of the dashboard to the SDK.
+"""Calls the Preemption API and other services through the SDK.
 
 Every method raises RequestFailed with a message for the user, or SignedOut.
 """

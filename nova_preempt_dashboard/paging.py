@@ -12,7 +12,7 @@ _SEPARATOR = ','
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """One page of a list.
+    """A page of a list.
 
     :ivar next_trail: '' on the last page
     :ivar previous_trail: None on the first page

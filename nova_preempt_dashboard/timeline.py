@@ -83,7 +83,7 @@ class DrawnRow:
 
 @dataclasses.dataclass(frozen=True)
 class Timeline:
-    """What is drawn: rows, ticks as (x, datetime) and the x of now.
+    """The shapes to draw: rows, ticks as (x, datetime) and the x of now.
 
     :ivar now_x: None if it is outside
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sentence on each object that a command shows, for people to read.
+"""Summarizes each object that a command shows in one sentence.
 
 Each function takes the answer of the API as a dict.
 """

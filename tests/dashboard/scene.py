@@ -27,7 +27,7 @@ def hours(count):
 
 
 class Scene:
-    """What one user has in the cloud, and how it is removed.
+    """Creates servers and reservations of a user, and removes them.
 
     :param conn: a connection of the SDK
     """

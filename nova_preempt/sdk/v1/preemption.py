@@ -144,7 +144,7 @@ class EvictionRate(_base.Resource):
 
 
 class Status(_base.SingletonResource):
-    """What acts, what is paused, what waits, and the room that is left."""
+    """The leading engine, pauses, waiting requests and free capacity."""
 
     resource_key = 'status'
     base_path = '/status'

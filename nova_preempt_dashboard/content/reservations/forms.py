@@ -19,7 +19,7 @@ _END_ACTIONS = (('shelve', _('Shelve its servers, which keeps their disks')),
 
 
 class Create(common.Form):
-    """What to reserve, and when."""
+    """The fields of a reservation: its hosts and its period."""
 
     api_fields = {'duration': 'hours', 'start_time': 'start',
                   'end_time': 'latest_end', 'host_properties': 'host_filter'}
