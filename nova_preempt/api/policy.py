@@ -129,7 +129,7 @@ _DOCUMENTED = [
           'Numbers and all flavors need preemption:all_projects.',
           'GET', '/v1/eviction-rates'),
     _rule(STATUS, ADMIN,
-          'See what acts, is paused and waits, and the room that is left.',
+          'See the leading engine, pauses, waiting requests and free space.',
           'GET', '/v1/status'),
     _rule(PAUSE_LIST, ADMIN, 'See what is paused, why, and who asked for it.',
           'GET', '/v1/pauses'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handler of the status: what acts, what is paused, what waits."""
+"""Handler of the status: the leading engine, pauses and waiting requests."""
 
 import datetime
 
@@ -41,7 +41,7 @@ ANSWER = schemas.make_object({'status': schemas.make_object({
 @operation.serves('GET', '/v1/status', policy.STATUS, ANSWER, query=QUERY,
                   since=SINCE)
 def show_status(call):
-    """Show what acts, is paused and waits, and the room that is left."""
+    """Show the leading engine, pauses, waiting requests and free capacity."""
     database = call.services.database
     leases = decision_owners.get_leases(database)
     leader = decision_owners.get_leader(database)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that show what acts, and pause and resume subsystems."""
+"""Commands that show the status, and pause and resume subsystems."""
 
 from nova_preempt.client import base
 from nova_preempt.client import sentences
@@ -57,7 +57,7 @@ class ResumeSubsystem(base.ActionCommand):
 
 
 class ShowStatus(base.ShowCommand):
-    """Show what acts, is paused and waits, and the room that is left"""
+    """Show the leading engine, pauses, waiting requests and free capacity"""
 
     options = (base.option(
         '--flavor', metavar='<flavor>', action='append',

@@ -143,7 +143,7 @@ class Proxy(_backlog.BacklogMixin, _energy.EnergyMixin):
         return self._single(_preemption.Statistics, **query)
 
     def get_status(self, **query: Any) -> _preemption.Status:
-        """Get what acts, is paused and waits, and the room that is left.
+        """Get the leading engine, pauses, waiting requests and free capacity.
 
         :param query: flavor, a list of ids or names whose room is counted; by
             default those with most victims within 30 days
