@@ -180,15 +180,19 @@ class NovaAPI:
             notice['otherwise'] = last_resort
         self._call('set_meta', uuid, {NOTICE_KEY: json.dumps(notice)})
 
-    def clear_notice(self, uuid):
+    def clear_notice(self, uuid, decision_uuid=''):
         """Delete the notice from the server's metadata, if there is any.
 
+        :param decision_uuid: if given, delete only the notice of this decision
         :returns: False if Nova refuses it in the present state of the server;
             True, too, if its policy forbids it, as to try again is no use
         :raises NoAnswer: to be tried again
         """
         try:
-            self._call('delete_meta', uuid, [NOTICE_KEY])
+            server = self._call('get', uuid) if decision_uuid else None
+            if server is None or (
+                    decision_uuid in server.metadata.get(NOTICE_KEY, '')):
+                self._call('delete_meta', uuid, [NOTICE_KEY])
         except NoAnswer:
             raise
         except NovaError as exc:

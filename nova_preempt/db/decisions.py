@@ -37,10 +37,8 @@ MIGRATED = eviction_status.MIGRATED
 KEPT = eviction_status.KEPT
 RESTORED = eviction_status.RESTORED
 LEFT = eviction_status.LEFT
-SURVIVED = eviction_status.SURVIVED
 LEFT_PLACE = eviction_status.LEFT_PLACE
 ENDED = eviction_status.ENDED
-UNTOUCHED = eviction_status.UNTOUCHED
 
 
 class AlreadyEnding(Exception):
@@ -58,13 +56,10 @@ class OverBudget(Exception):
     """An eviction budget does not allow the evictions."""
 
 
-_BUDGETS_LOCK = 'budgets'
-
 # Tables rather than classes: faster, and no objects of a session have to be
 # synchronized.
 _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
-
 
 Decision = row_schemas.Decision
 Victim = row_schemas.Victim
@@ -107,7 +102,7 @@ class Decisions:
             if check is not None:
                 # Without the lock, concurrent transactions do not see each
                 # other's victims, except in SQLite.
-                row_schemas.lock(session, models.Lock, _BUDGETS_LOCK)
+                row_schemas.lock(session, models.Lock, 'budgets')
             session.execute(sa.insert(_DECISIONS).values(**values))
             if victims:
                 session.execute(sa.insert(_VICTIMS), victims)
@@ -119,15 +114,10 @@ class Decisions:
 
     @staticmethod
     def _check_ending(session, decision):
-        query = (sa.select(models.Victim.server_uuid)
-                 .join(models.Decision,
-                       models.Decision.uuid == models.Victim.decision_uuid)
-                 .where(models.Victim.server_uuid.in_(
-                     [victim.server_uuid for victim in decision.victims]))
-                 .where(models.Decision.status.in_(OPEN))
-                 .where(models.Decision.uuid != decision.uuid))
-        ending = set(session.execute(query).scalars())
-        if ending:
+        uuids = {victim.server_uuid for victim in decision.victims}
+        if ending := set(session.execute(_open_victims().where(
+                models.Decision.uuid != decision.uuid,
+                models.Victim.server_uuid.in_(uuids))).scalars()):
             raise AlreadyEnding(ending)
 
     def update_decision(self, uuid, owner, status, *, new_owner=None,
@@ -184,6 +174,9 @@ class Decisions:
     def reopen(self, uuid, owner):
         """Make an owner roll back a decision, whoever owns it.
 
+        Its kept victims are PENDING again. Victims that another open decision
+        has by now are left to that one: they are KEPT here.
+
         :returns: False if it does not exist, or is DONE
         """
         query = sa.update(_DECISIONS).where(
@@ -191,12 +184,20 @@ class Decisions:
         ).values(owner=owner, status=ROLLING_BACK,
                  updated_at=database_clock.now())
         victims = sa.update(_VICTIMS).where(
-            models.Victim.decision_uuid == uuid, models.Victim.status == KEPT
-        ).values(status=PENDING, ended_at=None)
+            models.Victim.decision_uuid == uuid)
+        unfinished = models.Victim.status.not_in(ENDED)
         with self._db.writer() as session:
             if session.execute(query).rowcount != 1:
                 return False
-            session.execute(victims)
+            # Not a subquery: MySQL refuses one of the table that is changed.
+            theirs = models.Victim.server_uuid.in_(session.execute(
+                _open_victims().where(models.Decision.uuid != uuid, unfinished)
+            ).scalars().all())
+            session.execute(victims.where(theirs, unfinished).values(
+                status=KEPT, ended_at=timeutils.utcnow()))
+            session.execute(victims.where(
+                ~theirs, models.Victim.status == KEPT
+            ).values(status=PENDING, ended_at=None))
             return True
 
     @transaction_retries.retried
@@ -282,7 +283,7 @@ class Decisions:
         """{uuid of a server: number of evictions that it survived}."""
         return dict(map(tuple, self._db.read(
             sa.select(models.Victim.server_uuid, sa.func.count())
-            .where(models.Victim.status.in_(SURVIVED))
+            .where(models.Victim.status.in_(eviction_status.SURVIVED))
             .group_by(models.Victim.server_uuid))))
 
     @transaction_retries.retried
@@ -308,7 +309,7 @@ def has_effect():
     """
     return models.Decision.status.in_((*OPEN, DONE)) | (
         (models.Decision.status == ROLLED_BACK)
-        & models.Victim.status.not_in(UNTOUCHED))
+        & models.Victim.status.not_in(eviction_status.UNTOUCHED))
 
 
 def load(row):
@@ -317,14 +318,21 @@ def load(row):
         row_schemas.load(Victim, victim) for victim in row.victims))
 
 
+def _open_victims(*columns):
+    """Return a query of the victims of open decisions.
+
+    :param columns: of them, beside their server_uuid
+    """
+    return sa.select(models.Victim.server_uuid, *columns).join(
+        models.Decision, models.Decision.uuid == models.Victim.decision_uuid
+    ).where(models.Decision.status.in_(OPEN))
+
+
 def _ending(session, since):
-    columns = models.Victim.server_uuid, models.Victim.project_id
-    query = (sa.select(*columns)
-             .join(models.Decision,
-                   models.Decision.uuid == models.Victim.decision_uuid)
-             .where(models.Decision.status.in_(OPEN)))
+    query = _open_victims(models.Victim.project_id)
     if since is not None:
         query = query.union(
-            sa.select(*columns) .where(models.Victim.ended_at > since)
-            .where(models.Victim.status.in_(LEFT_PLACE)))
+            sa.select(models.Victim.server_uuid, models.Victim.project_id)
+            .where(models.Victim.ended_at > since,
+                   models.Victim.status.in_(LEFT_PLACE)))
     return dict(session.execute(query).tuples().all())

@@ -9,7 +9,6 @@ state of a victim is read again before each step.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-import dataclasses
 from typing import Any
 
 from oslo_config import cfg
@@ -151,12 +150,8 @@ class PreemptionRollback:
         """
         if not self._decisions.reopen(decision_uuid, self._owner.name):
             return False
-        decision = self._decisions.get_decision(decision_uuid)
-        decision = dataclasses.replace(decision, victims=tuple(
-            dataclasses.replace(victim, status=decisions.PENDING)
-            if victim.status == decisions.KEPT else victim
-            for victim in decision.victims))
-        return self._roll_back(decision, reason)
+        return self._roll_back(
+            self._decisions.get_decision(decision_uuid), reason)
 
     def _roll_back(self, decision: decisions.Decision, reason: str) -> bool:
         try:
@@ -186,7 +181,6 @@ class PreemptionRollback:
         :raises Conflict: the same allocations keep changing. Nothing was
             written: a partial write could lose capacity that victims need
         """
-        decision = self._without_claimed(decision)
         forced: dict[str, str] = {}
         for _ in range(_TRIES):
             consumers, there = self._read(decision)
@@ -234,30 +228,6 @@ class PreemptionRollback:
                                      f'being moved ({seen.task_state})')
                 there.append(victim)
         return consumers, there
-
-    def _without_claimed(self, decision: decisions.Decision
-                         ) -> decisions.Decision:
-        """Return the Decision without victims that later open ones share.
-
-        If it was reopened, see reopen_and_roll_back(), the later decision
-        evicts these victims, or restores their allocations.
-        """
-        found = self._decisions.get_decisions(statuses=decisions.OPEN)
-        uuids = [each.uuid for each in found]
-        claimed = {victim.server_uuid
-                   for each in found[uuids.index(decision.uuid) + 1:]
-                   for victim in each.victims
-                   } if decision.uuid in uuids else set()
-        victims = []
-        for victim in decision.victims:
-            if victim.server_uuid in claimed and (
-                    victim.status not in decisions.ENDED):
-                self._decisions.update_victim(
-                    decision.uuid, victim.server_uuid, decisions.KEPT,
-                    decision.owner, ended_at=timeutils.utcnow())
-                victim = dataclasses.replace(victim, status=decisions.KEPT)
-            victims.append(victim)
-        return dataclasses.replace(decision, victims=tuple(victims))
 
     def _close_victims(self, decision: decisions.Decision,
                        there: Collection[decisions.Victim],

@@ -11,6 +11,7 @@ the capacity is still needed and that the decision is still ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+import contextlib
 import dataclasses
 import datetime
 import time
@@ -258,13 +259,18 @@ class EvictionRun:
     def _tell(self, uuid: str, deadline: datetime.datetime) -> None:
         """Write the deadline for the guest; ignore failures."""
         decision, victim = self._victims[uuid]
+        nova = self._terminator.clients.nova
         try:
-            self._terminator.clients.nova.set_notice(
+            nova.set_notice(
                 uuid, victim.action, self._view.victims[uuid].terms.action,
                 deadline, decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
             LOG.warning('Cannot write the notice of victim %(uuid)s: %(exc)s',
                         {'uuid': uuid, 'exc': exc})
+        if not self._terminator.owner.keeps([decision]):
+            # Another process may have rolled it back before the notice came.
+            with contextlib.suppress(nova_api.NoAnswer):
+                nova.clear_notice(uuid, decision.uuid)
 
     # -- one step of one victim --------------------------------------------
 

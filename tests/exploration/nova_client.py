@@ -175,6 +175,7 @@ class Servers:
                 'status': _STATUS.get(server.vm_state, 'UNKNOWN'),
                 'locked': server.locked,
                 'locked_reason': server.locked_reason,
+                'metadata': dict(server.metadata),
                 'OS-EXT-STS:vm_state': server.vm_state,
                 'OS-EXT-STS:task_state': server.task_state,
                 'OS-EXT-SRV-ATTR:host': server.host,

@@ -80,6 +80,19 @@ class TestFailures(unittest.TestCase):
         delete_meta.side_effect = nova_exc.NotFound(404)
         self.assertTrue(nova.clear_notice('a'))
 
+    def test_only_the_notice_of_its_decision_is_withdrawn(self):
+        nova = nova_api.NovaAPI(None)
+        nova._client = mock.Mock()
+        servers = nova._client.servers
+        for metadata, deleted in (({}, []), ({'preemption': '{"d2"}'}, []),
+                                  ({'preemption': '{"d1"}'},
+                                   [mock.call('a', ['preemption'])])):
+            servers.get.return_value.metadata = metadata
+            self.assertTrue(nova.clear_notice('a', 'd1'))
+            self.assertEqual(deleted, servers.delete_meta.mock_calls)
+        servers.get.return_value = None
+        self.assertTrue(nova.clear_notice('a', 'd1'))
+
     def test_whether_others_would_fail_too(self):
         nova = nova_api.NovaAPI(None)
         nova._client = mock.Mock()

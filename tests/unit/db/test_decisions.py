@@ -237,6 +237,51 @@ class TestSQLite(unittest.TestCase):
         self.decisions.create_decision(again)
         self.assertEqual(2, len(self.decisions.get_decision('d2').victims))
 
+    def reopened(self, status, other, other_status=decisions.PENDING):
+        """Return {victim: status} of d1 after it was closed and reopened.
+
+        :param status: of its victims when it was closed
+        :param other: the status of a later decision that has its victim v1
+        :param other_status: of v1 there
+        """
+        self.decisions.create_decision(decision(
+            victims=tuple(db.Victim(uuid, status=status)
+                          for uuid in ('v1', 'v2'))))
+        self.assertTrue(self.decisions.update_decision(
+            'd1', 'me', decisions.ROLLED_BACK, new_owner=''))
+        self.decisions.create_decision(decision(
+            uuid='d2', status=other, owner='they',
+            victims=(db.Victim('v1', status=other_status),)))
+        self.assertTrue(self.decisions.reopen('d1', 'you'))
+        found = self.decisions.get_decision('d1')
+        self.assertEqual(('you', decisions.ROLLING_BACK),
+                         (found.owner, found.status))
+        return {each.server_uuid: each.status for each in found.victims}
+
+    def test_a_reopened_decision_has_its_victims_again(self):
+        self.assertEqual(
+            {'v1': decisions.PENDING, 'v2': decisions.PENDING},
+            self.reopened(decisions.KEPT, decisions.ROLLED_BACK))
+
+    def test_a_reopened_decision_leaves_victims_to_other_open_ones(self):
+        for status in (decisions.KEPT, decisions.ENDING):
+            with self.subTest(status):
+                found = self.reopened(status, decisions.CLAIMED)
+                self.assertEqual(decisions.KEPT, found['v1'])
+                self.assertNotEqual(decisions.KEPT, found['v2'])
+                self.drop()
+                tables.make(self.db)
+
+    def test_a_victim_that_two_reopened_decisions_share(self):
+        """Otherwise neither of both would restore it."""
+        self.assertEqual(decisions.PENDING, self.reopened(
+            decisions.KEPT, decisions.ROLLING_BACK, decisions.KEPT)['v1'])
+
+    def test_a_decision_that_is_done_is_not_reopened(self):
+        self.decisions.create_decision(decision(status=decisions.DONE))
+        self.assertFalse(self.decisions.reopen('d1', 'you'))
+        self.assertFalse(self.decisions.reopen('d0', 'you'))
+
     def test_find(self):
         self.decisions.create_decision(decision(request_id='r1'))
         self.decisions.create_decision(decision(

@@ -105,8 +105,16 @@ class FakeDatabase:
         return True
 
     def reopen(self, uuid, owner):
+        others = {victim.server_uuid for each in self.later
+                  if each.status in db_decisions.OPEN
+                  for victim in each.victims}
         self.decision = dataclasses.replace(
-            self.decision, owner=owner, status=db_decisions.ROLLING_BACK)
+            self.decision, owner=owner, status=db_decisions.ROLLING_BACK,
+            victims=tuple(
+                dataclasses.replace(victim, status=db_decisions.PENDING)
+                if victim.status == db_decisions.KEPT
+                and victim.server_uuid not in others else victim
+                for victim in self.decision.victims))
         return True
 
     def update_victim(self, uuid, server_uuid, status, owner=None, **values):

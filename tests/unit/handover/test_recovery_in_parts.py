@@ -188,20 +188,6 @@ class TestInParts(roll_back.RollBackTestCase):
         self.again(reopen=True)
         self.assert_space(a=1, b=1)
 
-    def test_an_earlier_reopened_decision_does_not_keep_a_victim(self):
-        """Otherwise neither of both would restore their common victim."""
-        self.placement = FakePlacement(2)
-        self.placement.give('held', 2)
-        self.roll_back()
-        self.placement.consumers.clear()
-        self.placement.give('held', 2)
-        earlier = dataclasses.replace(self.decisions.decision, uuid='earlier',
-                                      status=db_decisions.ROLLING_BACK)
-        self.decisions.get_decisions = lambda statuses, **kwargs: [
-            earlier, self.decisions.decision]
-        self.again(reopen=True)
-        self.assert_space(a=1, b=1)
-
     # -- what nobody else gets meanwhile -------------------------------
 
     def race(self, refuse=lambda consumers: None):

@@ -105,7 +105,7 @@ class FakeCloud:
                    decision_uuid):
         self.shown[uuid] = action, last_resort
 
-    def clear_notice(self, uuid):
+    def clear_notice(self, uuid, decision_uuid=''):
         self.shown.pop(uuid, None)
 
     def power_off(self, uuid):
@@ -238,6 +238,21 @@ class TestTerminator(unittest.TestCase):
         self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a', 'b',
                           notice_s=30)
         self.assertEqual({}, cloud.asked)
+
+    def test_a_notice_that_comes_after_the_lease_is_withdrawn(self):
+        """Another process may have rolled the decision back before."""
+        self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
+        cloud = self.cloud({'a': 1})
+        give = cloud.set_notice
+
+        def slow(*args):
+            self.clock.sleep(100)
+            give(*args)
+
+        cloud.set_notice = slow
+        self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
+                          notice_s=30)
+        self.assertEqual({}, cloud.shown)
 
     def test_a_pause_spares_victims_that_have_notice(self):
         self.halted_at = 129
