@@ -7,6 +7,7 @@ import traceback
 from nova_preempt.core import invariants
 from tests.exploration import features
 from tests.exploration import operations
+from tests.exploration import served_requests
 from tests.exploration import snapshots
 from tests.exploration import world as worlds
 
@@ -85,6 +86,9 @@ class Exploration:
                     self._is_at_rest()):
                 break
         self._check(is_at_rest=True)
+        breach = served_requests.find_breach(world)
+        if breach:
+            raise Broken(f'fitting_requests_are_served: {breach}')
 
     def _perform(self, world, begin_s, operation):
         world.loop.sleep(begin_s + operation.at_s - world.loop.now_s)

@@ -4,6 +4,8 @@
 import dataclasses
 from unittest import mock
 
+import sqlalchemy as sa
+
 from nova_preempt import pause_reader
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
@@ -17,6 +19,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
+from nova_preempt.db import models
 from nova_preempt.engine import repairs
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_observer
@@ -27,6 +30,7 @@ from nova_preempt.handover import requester_reader
 from nova_preempt.handover import rollback_allocations
 from nova_preempt.handover import victim_allocations
 from nova_preempt.handover import victim_evictor
+from nova_preempt.scheduler import scheduling_pass
 from tests.exploration.mended_fault import fault
 from tests.exploration.mended_fault import returns
 from tests.exploration.mended_fault import together
@@ -355,3 +359,39 @@ def roll_backs_end_victims_at_once():
     real = preemption_rollback.PreemptionRollback._end
     return mock.patch.object(preemption_rollback.PreemptionRollback, '_end',
                              end)
+
+
+@fault(None, 'notices_are_withdrawn')
+def late_notices_stay():
+    """A notice stays that was written after the decision was rolled back."""
+    def clear(self, uuid, decision_uuid=''):
+        return bool(decision_uuid) or real(self, uuid)
+    real = nova_api.NovaAPI.clear_notice
+    return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
+
+
+@fault(22, 'victims_end_once', 'interruptions')
+def reopened_decisions_take_victims():
+    """A late claim's roll-back takes victims that a newer decision has."""
+    def reopen(self, uuid, owner):
+        if not real(self, uuid, owner):
+            return False
+        self._db.write(sa.update(decisions._VICTIMS).where(
+            models.Victim.decision_uuid == uuid,
+            models.Victim.status == decisions.KEPT
+        ).values(status=decisions.PENDING, ended_at=None))
+        return True
+    real = decisions.Decisions.reopen
+    return mock.patch.object(decisions.Decisions, 'reopen', reopen)
+
+
+@fault(3, 'fitting_requests_are_served')
+def outdated_hosts_refuse_requests():
+    """A host whose free capacity others took looks free for a minute."""
+    def claim(self, state, real_claim, server_uuid):
+        done = real_claim()
+        if done:
+            self.made.free.append(server_uuid)
+        return done
+    return mock.patch.object(scheduling_pass.SchedulingPass, '_claim_room',
+                             claim)
