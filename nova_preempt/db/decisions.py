@@ -235,13 +235,13 @@ class Decisions:
             return [load(row) for row in
                     session.execute(query).unique().scalars()]
 
-    def get_victims(self, status):
-        """Return [(decision uuid, Victim)] of victims with this status.
+    def get_victims(self, *statuses):
+        """Return [(decision uuid, Victim)] of victims with these statuses.
 
         They are sorted by the time they ended.
         """
         query = (sa.select(models.Victim)
-                 .where(models.Victim.status == status)
+                 .where(models.Victim.status.in_(statuses))
                  .order_by(models.Victim.ended_at, models.Victim.server_uuid))
         with self._db.reader() as session:
             return [(row.decision_uuid, row_schemas.load(Victim, row))

@@ -124,15 +124,20 @@ class VictimUnshelver:
         :raises NoAnswer: Nova cannot be reached; the next call continues
         """
         wanted = self._wanted()
-        victims = {
-            victim.server_uuid: (decision_uuid, victim)
-            for decision_uuid, victim in self._decisions.get_victims(
-                decisions.SHELVED) if victim.server_uuid in wanted
-            # One that was unshelved for a request has still its notice.
-            or victim.tries or self._comes_back(decision_uuid, victim)}
+        found = {victim.server_uuid: (uuid, victim) for uuid, victim
+                 in self._decisions.get_victims(decisions.SHELVED,
+                                                decisions.LEFT)}
+        coming = {uuid for uuid, each in found.items()
+                  if each[1].status == decisions.SHELVED and (
+                      uuid in wanted or each[1].tries
+                      or self._comes_back(*each))}
+        # The others still have a notice when their owners unshelve them.
+        victims = {uuid: each for uuid, each in found.items()
+                   if uuid in coming or each[1].notice_s}
         self._looks.keep(victims.keys())
-        observed = _Observed(victims, self._looks, self._clients.placement,
-                             self._headroom, self._options, self._returning)
+        observed = _Observed(
+            victims, coming, self._looks, self._clients.placement,
+            self._headroom, self._options, self._returning)
         # NOTE: other victims are chosen for those that cannot return.
         for _ in range(_STEPS):
             for uuid in self._looks.failed():
@@ -196,8 +201,10 @@ class VictimUnshelver:
 
     def _close(self, decision_uuid, victim, status):
         if status == decisions.RESTORED:
+            if not self._clients.nova.clear_notice(victim.server_uuid,
+                                                   decision_uuid):
+                return
             LOG.info('Server %s was restored.', victim.server_uuid)
-            self._clients.nova.clear_notice(victim.server_uuid)
         self._decisions.update_victim(decision_uuid, victim.server_uuid,
                                       status)
         if status == decisions.RESTORED:
@@ -224,29 +231,30 @@ class _Observed:
     """The shelved victims as core.eviction.return_controller observes them.
 
     :param victims: {server uuid: (decision uuid, db.Victim)}
+    :param coming: the uuids of those that are to be unshelved
     :param options: [preemption_engine] of the configuration
     """
 
-    def __init__(self, victims, looks, placement, headroom, options,
+    def __init__(self, victims, coming, looks, placement, headroom, options,
                  returning):
-        self._victims = victims
-        self._looks = looks
-        self._placement = placement
-        self._headroom = headroom
+        self._victims, self._coming, self._looks = victims, coming, looks
+        self._placement, self._headroom = placement, headroom
         self._returning = returning
-        self._promised = (returning.of_class(victims.keys()) if returning
-                          else frozenset())
+        self._promised = returning.of_class(coming) if returning else set()
         self.options = return_controller.Options(
             options.restore_at_once, options.restore_timeout_s)
 
     def _shelved(self):
         for uuid, (_, victim) in self._victims.items():
-            yield return_controller.ShelvedVictim(
-                uuid, capacity.total(item['resources'] for item
-                                     in victim.allocations.values()),
-                times.microseconds(victim.ended_at), victim.tries,
-                victim.next_try_at and times.microseconds(victim.next_try_at),
-                self._returning.period_s if uuid in self._promised else None)
+            if uuid in self._coming:
+                yield return_controller.ShelvedVictim(
+                    uuid, capacity.total(item['resources'] for item
+                                         in victim.allocations.values()),
+                    times.microseconds(victim.ended_at), victim.tries,
+                    victim.next_try_at and times.microseconds(
+                        victim.next_try_at),
+                    self._returning.period_s if uuid in self._promised
+                    else None)
 
     def asked(self):
         return [each for each in self._shelved() if each.tries]

@@ -385,6 +385,16 @@ def reopened_decisions_take_victims():
     return mock.patch.object(decisions.Decisions, 'reopen', reopen)
 
 
+@fault(None, 'notices_are_withdrawn')
+def unshelved_victims_keep_their_notice():
+    """A shelved victim that its owner unshelves keeps its old notice."""
+    def get_victims(self, *statuses):
+        return [each for each in real(self, *statuses)
+                if each[1].restore or each[1].status == decisions.STOPPED]
+    real = decisions.Decisions.get_victims
+    return mock.patch.object(decisions.Decisions, 'get_victims', get_victims)
+
+
 @fault(3, 'fitting_requests_are_served')
 def outdated_hosts_refuse_requests():
     """A host whose free capacity others took looks free for a minute."""

@@ -48,7 +48,7 @@ DASHBOARD_LINES = 2100
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2498, 'backlog': 1517, 'classes': 422, 'client': 1557,
     'cloud': 2553, 'cmd': 2304, 'core': 13625, 'db': 2619, 'embedded': 1201,
-    'engine': 894, 'handover': 2270, 'power': 1914, 'reservation': 1794,
+    'engine': 901, 'handover': 2270, 'power': 1914, 'reservation': 1794,
     'scheduler': 2728, 'sdk': 679, 'simulator': 6575,
 }
 ABOVE_FILE_LINES = {

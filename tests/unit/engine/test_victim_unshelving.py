@@ -29,9 +29,9 @@ class TestReturns(testtools.TestCase):
         self.servers = {}
         self.victims = {}
         self.decisions = mock.Mock(spec=db.Decisions)
-        self.decisions.get_victims.side_effect = lambda status: [
+        self.decisions.get_victims.side_effect = lambda *statuses: [
             ('d', victim) for victim in self.victims.values()
-            if victim.status == status]
+            if victim.status in statuses]
         self.decisions.update_victim.side_effect = self.update
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.nova.get.side_effect = self.servers.get
@@ -109,7 +109,30 @@ class TestReturns(testtools.TestCase):
         self.show('a', 'ACTIVE')
         self.assertEqual([], self.run_after(60))
         self.assertEqual(decisions.RESTORED, self.victims['a'].status)
-        self.nova.clear_notice.assert_called_once_with('a')
+        self.nova.clear_notice.assert_called_once_with('a', 'd')
+
+    def test_one_that_its_owner_unshelves_loses_its_notice(self):
+        """Its flavor does not ask for its return, or it was given up."""
+        self.add('a', 'b', 'c')
+        for uuid, status, notice_s in (
+                ('a', decisions.SHELVED, 30), ('b', decisions.LEFT, 30),
+                ('c', decisions.SHELVED, 0)):
+            self.victims[uuid] = dataclasses.replace(
+                self.victims[uuid], restore=False, status=status,
+                notice_s=notice_s)
+        self.assertEqual([], self.run_after(10))
+        for uuid in 'abc':
+            self.show(uuid, 'ACTIVE')
+        # Nova refuses it in some states, such as that of a resize.
+        self.nova.clear_notice.return_value = False
+        self.assertEqual([], self.run_after(60))
+        self.assertEqual(decisions.SHELVED, self.victims['a'].status)
+        self.nova.clear_notice.return_value = True
+        self.assertEqual([], self.run_after(60))
+        self.assertEqual(
+            [decisions.RESTORED, decisions.RESTORED, decisions.SHELVED],
+            [self.victims[uuid].status for uuid in 'abc'])
+        self.nova.clear_notice.assert_called_with('b', 'd')
 
     def test_servers_shelved_by_their_owner_do_not_return(self):
         self.add('a', 'b', 'c')
