@@ -98,9 +98,9 @@ class Watcher:
         else:
             found = next((each for each in decisions
                           if each.status in invariant_snapshot.OPEN), None)
-            if found is None and any(
-                    victim.server_uuid == uuid and victim.status == 'stopped'
-                    for each in decisions for victim in each.victims):
+            if any(victim.server_uuid == uuid and victim.status == 'stopped'
+                   for each in ([found] if found else decisions)
+                   for victim in each.victims):
                 return            # it is deleted after its retention
         if found is None and (self._is_of_reservation(server, method)
                               or self._is_of_request(server, method)):
