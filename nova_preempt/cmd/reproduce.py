@@ -13,7 +13,7 @@ import time
 
 from nova_preempt.cmd import arguments
 from nova_preempt.core.batch import solver_choice
-from nova_preempt.simulator import plots
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 
 PROG = 'nova-preempt-reproduce'
@@ -44,8 +44,8 @@ def make_parser():
     parser.add_argument('--seed', type=int, default=1, metavar='N',
                         help='seed of random numbers. Default: 1')
     parser.add_argument('--plot', metavar='DIR', help='directory for plots')
-    parser.add_argument('--plot-format', choices=plots.FORMATS,
-                        default=plots.FORMATS[0],
+    parser.add_argument('--plot-format', choices=drawing.FORMATS,
+                        default='png',
                         help='format of the plots. Default: png')
     parser.add_argument('--json', action='store_true',
                         help='print the figures as JSON')
@@ -57,7 +57,7 @@ def main(argv=None):
     args = make_parser().parse_args(argv)
     try:
         if args.plot:
-            plots.check()
+            drawing.check()
         module = importlib.import_module(
             f'nova_preempt.simulator.papers.{args.paper}')
         found = module.run(args.scale, args.seed, time.process_time)
@@ -67,9 +67,9 @@ def main(argv=None):
             print('\n'.join(figures.lines(found)))
         if args.plot:
             for plot in found.plots:
-                file = plots.draw(plot, args.plot, args.plot_format)
+                file = drawing.draw(plot, args.plot, args.plot_format)
                 print(f'{PROG}: {file} is drawn', file=sys.stderr)
-    except (solver_choice.NotInstalled, plots.NoPlot, OSError) as exc:
+    except (solver_choice.NotInstalled, drawing.NoPlot, OSError) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1
     except ModuleNotFoundError as exc:

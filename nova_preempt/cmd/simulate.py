@@ -16,6 +16,7 @@ from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd.simulation_sweep import warn
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import checked_yaml
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator import plots
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
@@ -83,8 +84,8 @@ def _add_run(commands):
     run.add_argument('--plot', metavar='DIR',
                      help='directory for plots of use, waits, evictions and '
                           'lost work over time')
-    run.add_argument('--plot-format', choices=plots.FORMATS,
-                     default=plots.FORMATS[0], help='format of the plots')
+    run.add_argument('--plot-format', choices=drawing.FORMATS,
+                     default='png', help='format of the plots')
 
 
 def _add_trace(parser):
@@ -161,7 +162,7 @@ def main(argv=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (trace_model.TraceError, checked_yaml.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, output_files.NoParquet,
-            plots.NoPlot, sweep.NotInstalled, sweep.RunsLost) as exc:
+            drawing.NoPlot, sweep.NotInstalled, sweep.RunsLost) as exc:
         warn(exc)
         return 1
     except KeyboardInterrupt:
@@ -238,7 +239,7 @@ def _run(args):
     titles = [title for title, _ in policies]
     kept = [None] * len(policies)
     if args.plot is not None:
-        plots.check()
+        drawing.check()
         kept = [time_series.Series() for _ in policies]
     with contextlib.ExitStack() as stack:
         write = None
@@ -255,12 +256,11 @@ def _run(args):
     if args.plot is not None:
         if len(set(titles)) < len(titles):
             titles = [f'{nth} {title}' for nth, title in enumerate(titles)]
-        file = plots.draw(plots.plot({
-            title: (over_time, summary['capacity'])
-            for title, over_time, summary in zip(
-                titles, kept, summaries, strict=True)}),
-            args.plot, args.plot_format)
-        warn(f'{file} is drawn')
+        for picture in plots.plots({
+                title: (each, summary['capacity']) for title, each, summary
+                in zip(titles, kept, summaries, strict=True)}):
+            file = drawing.draw(picture, args.plot, args.plot_format)
+            warn(f'{file} is drawn')
 
 
 def _simulate(args, setup, options, write, more, over_time, tell_skipped):

@@ -1,198 +1,191 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures, by matplotlib if that is installed."""
+"""The pictures of simulations."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
 import itertools
 import math
-import pathlib
-from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.model import SECOND
+from nova_preempt.pictures import drawing
+from nova_preempt.pictures.drawing import FigureSeries
+from nova_preempt.pictures.drawing import Panel
+from nova_preempt.pictures.drawing import Plot
 from nova_preempt.simulator import time_series
-from nova_preempt.simulator.papers.figures import FigureSeries
-from nova_preempt.simulator.papers.figures import Panel
-from nova_preempt.simulator.papers.figures import Plot
+from nova_preempt.simulator.time_series import Span
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-#: What pictures may be.
-FORMATS = ('png', 'svg')
 _HOUR_US = 3600 * SECOND
-#: How levels of report.Report begin.
+#: How levels of simulation_report.Report begin.
 _WANTED, _RUNNING = 'wanted ', 'running '
-_DRAWN = ('VCPU', 'MEMORY_MB')
-_STYLES: dict[str, dict[str, Any]] = {
-    'step': {'drawstyle': 'steps-post'}, 'line': {},
-    'points': {'linestyle': '', 'marker': '.', 'markersize': 3}}
+#: {resource class: its name}.
+_NAMES = {'VCPU': 'vCPUs', 'MEMORY_MB': 'memory'}
+#: A curve has so many steps at most: more of them hide what happens.
+_MOST_STEPS = 60
+#: Up to how many hours a unit of time is used, its name, units an hour.
+_UNITS = ((2, 'min', 60.0), (72, 'h', 1.0), (math.inf, 'days', 1 / 24))
+
+#: The spans of each policy, by its name.
+_Spans = Mapping[str, Sequence[Span]]
+_Value = Callable[[Span], float]
 
 
-class NoPlot(Exception):
-    """The message says why nothing can be drawn."""
+def plots(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
+          ) -> list[Plot]:
+    """Return the pictures of simulations; what never happens is left out.
 
-
-def check() -> None:
-    """Do nothing if pictures can be drawn.
-
-    :raises NoPlot: matplotlib is not installed
+    :param found: {name of a policy: (its series, the cloud's capacity)}
     """
-    try:
-        import matplotlib.figure  # noqa: F401, whether it is there
-    except ImportError as exc:
-        raise NoPlot('to plot, matplotlib is needed: pip install '
-                     f'nova-preempt[report] ({exc})') from exc
+    spans = {name: list(time_series.steps(each, capacity, _MOST_STEPS))
+             for name, (each, capacity) in found.items()}
+    of_all = {name for _, capacity in found.values() for name in capacity}
+    drawn = [name for name in _NAMES if name in of_all] or sorted(of_all)[:1]
+    every = (
+        ('use', [_use(name, spans) for name in drawn] + _of_classes(spans),
+         '; '.join(_title(f'Use of {_NAMES.get(name, name)}', spans,
+                          _mean(_all_used(name)), '.0f', ' %')
+                   for name in drawn)),
+        ('servers', _of_servers(spans), '; '.join((
+            _title('Evictions', spans, _sum('notice')),
+            _title('requests refused', spans, _sum('refused'))))),
+        ('hosts', _of_hosts(spans), _title(
+            'Energy', spans, _mean(_level('milliwatts', 1e6), total=True),
+            '.1f', ' kWh') if _is_known('milliwatts', spans) else _title(
+            'Host-hours reserved', spans, _mean(
+                _level('hosts reserved', 1), total=True), '.0f')))
+    return [Plot(f'simulation-{name}', shown, title)
+            for name, panels, title in every
+            if (shown := [panel for panel in panels if any(
+                value and not math.isnan(value) for each in panel.series
+                for value in each.y)])]
 
 
-def draw(plot: Plot, directory: str, format_: str = 'png') -> str:
-    """Draw a picture; return the path of the file.
+def _title(what: str, spans: _Spans, of: Callable[[Sequence[Span]], float],
+           form: str = '.0f', unit: str = '') -> str:
+    return drawing.one_line(what, (
+        (name, f'{of(each):{form}}{unit}') for name, each in spans.items()))
 
-    :param directory: made if it is not there
-    :raises NoPlot: matplotlib is not installed
-    :raises OSError: the file cannot be written
+
+def _mean(of: _Value, total: bool = False
+          ) -> Callable[[Sequence[Span]], float]:
+    """Return the mean over time of a value, or the sum of value times hours.
     """
-    check()
-    import matplotlib
-    import matplotlib.figure
+    def found(spans: Sequence[Span]) -> float:
+        hours = sum(span.hours for span in spans)
+        area = math.fsum(of(span) * span.hours for span in spans)
+        return area if total else area / hours if hours else 0.0
 
-    path = pathlib.Path(directory)
-    path.mkdir(parents=True, exist_ok=True)
-    count = len(plot.panels)
-    # Without pyplot, which would look for a screen.
-    figure = matplotlib.figure.Figure(figsize=(10, 1 + 2.8 * count),
-                                      layout='constrained')
-    for axes, panel in zip(figure.subplots(count, squeeze=False)[:, 0],
-                           plot.panels, strict=True):
-        _draw_panel(axes, panel)
-    file = str(path / f'{plot.name}.{format_}')
-    # The same picture gives the same file.
-    with matplotlib.rc_context({'svg.hashsalt': plot.name}):
-        figure.savefig(file, metadata={'Date': None}
-                       if format_ == 'svg' else {})
-    return file
+    return found
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
-    bars = [each for each in panel.series if each.style == 'bar']
-    for number, each in enumerate(bars):
-        width = 0.8 / len(bars)
-        axes.bar([place + (number - (len(bars) - 1) / 2) * width
-                  for place in range(len(each.x))], each.y, width,
-                 label=each.label)
-        axes.set_xticks(range(len(each.x)), each.x)
-    for each in panel.series:
-        if each.style in _STYLES:
-            axes.plot(each.x, each.y, label=each.label, **_STYLES[each.style])
-    axes.set_title(panel.title)
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
-    if panel.from_zero:
-        axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    # Beside the lines, which may be anywhere.
-    axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
+def _sum(name: str) -> Callable[[Sequence[Span]], float]:
+    return lambda spans: sum(span.counts.get(name, 0) for span in spans)
 
 
-def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
-         ) -> Plot:
-    """Return the picture of simulations.
+def _use(name: str, spans: _Spans) -> Panel:
+    return _panel(
+        f'Mean use of {_NAMES.get(name, name)}', '% of the cloud', spans,
+        {f'{kind} servers': _used(kind, name)
+         for kind in ('normal', 'preemptible')})
 
-    :param found: {title of a policy: (its series, the cloud's capacity)}
-    """
-    steps = {title: list(time_series.steps(each, capacity))
-             for title, (each, capacity) in found.items()}
-    names = [name for name in _DRAWN
-             if any(name in capacity for _, capacity in found.values())]
-    return Plot('simulation', [
-        *(_panel(f'{name} in use', 'share of all', steps, {
-            kind: _used(kind, name) for kind in ('normal', 'preemptible')})
-          for name in names or _largest(steps)),
+
+def _of_servers(spans: _Spans) -> list[Panel]:
+    return [
         _panel('Time from a request until the server is active',
-               'mean, seconds', steps, {'': _wait}),
-        _panel('Evictions', 'servers an hour', steps, {'': _rate('notice')}),
-        _panel('Work lost', 'server-hours an hour', steps,
+               'mean, seconds', spans, {'': _wait}),
+        _panel('Evictions', 'servers per hour', spans, {'': _rate('notice')}),
+        _panel('Work lost', 'server-hours per hour', spans,
                {'': _rate('lost_us', _HOUR_US)}),
-        _panel('Requests refused', 'an hour', steps, {'': _rate('refused')}),
-        *_of_classes(steps), *_of_hosts(steps)])
+        _panel('Requests refused', 'requests per hour', spans,
+               {'': _rate('refused')})]
 
 
-def _of_classes(steps: Mapping[str, Sequence[time_series.Span]]
-                ) -> Iterator[Panel]:
-    """Yield the panel of the availability of each class."""
-    names = sorted({name.removeprefix(_WANTED) for each in steps.values()
-                    for step in each for name in step.levels
+def _of_classes(spans: _Spans) -> list[Panel]:
+    names = sorted({name.removeprefix(_WANTED) for each in spans.values()
+                    for span in each for name in span.levels
                     if name.startswith(_WANTED)})
-    if names:
-        yield _panel('Availability by class',
-                     'share of the servers that are wanted', steps,
-                     {name: _availability(name) for name in names})
+    return [_panel('Requested servers that run, by class', '%', spans, {
+        name or '(no class)': _availability(name) for name in names}, 100)]
 
 
-def _availability(name: str) -> Callable[[time_series.Span], float]:
-    def of(step: time_series.Span) -> float:
-        wanted = step.levels.get(_WANTED + name, 0.0)
-        return (step.levels.get(_RUNNING + name, 0.0) / wanted if wanted
-                else math.nan)
+def _availability(name: str) -> _Value:
+    def of(span: Span) -> float:
+        wanted = span.levels.get(_WANTED + name, 0.0)
+        return (100 * span.levels.get(_RUNNING + name, 0.0) / wanted
+                if wanted else math.nan)
 
     return of
 
 
-def _of_hosts(steps: Mapping[str,
-                             Sequence[time_series.Span]]) -> Iterator[Panel]:
-    """Yield the panels of the power of hosts, and of reservations."""
-    for name, title, label, unit in (
-            ('hosts on', 'Hosts awake', 'hosts', 1),
-            ('milliwatts', 'Power drawn', 'kW', 1_000_000)):
-        if any(name in at.levels for each in steps.values() for at in each):
-            yield _panel(title, label, steps, {'': _level(name, unit)})
-    if any('hosts reserved' in step.levels for each in steps.values()
-           for step in each):
-        yield _panel('Hosts reserved', 'hosts', steps, {
+def _of_hosts(spans: _Spans) -> list[Panel]:
+    power = _level('milliwatts', 1e6)
+    energy = _panel('Energy since the first event', 'kWh', spans, {'': power})
+    return [
+        _panel('Hosts reserved', 'hosts', spans, {
             'reserved': _level('hosts reserved', 1),
-            'used': _level('hosts reserved and used', 1)})
-    if any('milliwatts' in step.levels for each in steps.values()
-           for step in each):
-        yield Panel('Energy', 'time (h)', 'kWh since the beginning', [
-            FigureSeries(policy if len(steps) > 1 else 'all',
-                         [step.from_h + step.hours for step in each],
-                         [*itertools.accumulate(
-                             step.levels.get('milliwatts', 0) / 1e6
-                             * step.hours for step in each)], 'line')
-            for policy, each in steps.items()])
+            'used': _level('hosts reserved and used', 1)}),
+        _panel('Hosts awake', 'hosts', spans, {'': _level('hosts on', 1)}),
+        _panel('Power drawn', 'kW', spans, {'': power}),
+        dataclasses.replace(energy, series=[
+            dataclasses.replace(line, style='line', y=[
+                0.0, *itertools.accumulate(power(span) * span.hours
+                                           for span in each)])
+            for line, each in zip(energy.series, spans.values(),
+                                  strict=True)])]
 
 
-def _largest(steps: Mapping[str, Sequence[time_series.Span]]) -> list[str]:
-    """The first class that anything is used of."""
-    names = sorted({name for each in steps.values() for step in each
-                    for _, name in step.used})
-    return names[:1]
+def _is_known(level: str, spans: _Spans) -> bool:
+    return any(level in span.levels for each in spans.values()
+               for span in each)
 
 
-def _panel(title: str, label: str,
-           steps: Mapping[str, Sequence[time_series.Span]],
-           values: Mapping[str, Callable[[time_series.Span], float]]) -> Panel:
+def _unit(spans: _Spans) -> tuple[str, float]:
+    """Return (the unit of time, units an hour) for all of them."""
+    length_h = max((each[-1].from_h + each[-1].hours
+                    for each in spans.values() if each), default=0.0)
+    return next((name, per_hour) for most_h, name, per_hour in _UNITS
+                if length_h <= most_h)
+
+
+def _edges(each: Sequence[Span], spans: _Spans) -> list[float]:
+    """Return when each span begins, and the last one ends."""
+    _, per_hour = _unit(spans)
+    return [per_hour * at_h for at_h in (
+        *(span.from_h for span in each),
+        *(span.from_h + span.hours for span in each[-1:]))]
+
+
+def _panel(title: str, label: str, spans: _Spans,
+           values: Mapping[str, _Value], top: float = 0) -> Panel:
     """Return axes with a line for each policy and value."""
-    several = len(steps) > 1
-    return Panel(title, 'time (h)', label, [
-        FigureSeries(': '.join(filter(None, (policy if several else '', name)))
-                     or 'all', [step.from_h for step in each],
-                     [of(step) for step in each], 'step')
-        for policy, each in steps.items() for name, of in values.items()])
+    several = len(spans) > 1
+    return Panel(title, f'time since the first event ({_unit(spans)[0]})',
+                 label, [
+        FigureSeries(
+            ': '.join(filter(None, (policy if several else '', name)))
+            or 'all servers', _edges(each, spans), [of(span) for span in each],
+            'step', *((nth, number) if several else (number, 0)))
+        for nth, (policy, each) in enumerate(spans.items())
+        for number, (name, of) in enumerate(values.items())], top)
 
 
-def _used(kind: str, name: str) -> Callable[[time_series.Span], float]:
-    return lambda step: step.used.get((kind, name), 0.0)
+def _used(kind: str, name: str) -> _Value:
+    return lambda span: 100 * span.used.get((kind, name), 0.0)
 
 
-def _level(name: str, unit: float) -> Callable[[time_series.Span], float]:
-    return lambda step: step.levels.get(name, 0.0) / unit
+def _all_used(name: str) -> _Value:
+    return lambda span: 100 * sum(
+        share for (_, each), share in span.used.items() if each == name)
 
 
-def _rate(name: str, unit: float = 1) -> Callable[[time_series.Span], float]:
-    return lambda step: step.counts.get(name, 0) / step.hours / unit
+def _level(name: str, unit: float) -> _Value:
+    return lambda span: span.levels.get(name, 0.0) / unit
 
 
-def _wait(step: time_series.Span) -> float:
-    count = step.counts.get('waits', 0)
-    return step.counts.get('waited_us', 0) / SECOND / count if count else 0.0
+def _rate(name: str, unit: float = 1) -> _Value:
+    return lambda span: span.counts.get(name, 0) / span.hours / unit
+
+
+def _wait(span: Span) -> float:
+    count = span.counts.get('waits', 0)
+    return (span.counts.get('waited_us', 0) / SECOND / count if count
+            else math.nan)

@@ -111,7 +111,7 @@ class Report:
     def note(self, event: str, server: Any, **more: Any) -> None:
         """Count an event of a server, and write it down."""
         if self.series is not None:
-            self._sample()
+            self._sample(is_event=True)
         name = server.boot.class_name
         self.counts[name][event] += 1
         if self._write is not None:
@@ -170,6 +170,8 @@ class Report:
 
     def reservation(self, event: str, id: str, **more: Any) -> None:
         """Count an event of a reservation, and write it down."""
+        if self.series is not None:
+            self._sample(is_event=True)
         self._reservations[event] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND,
@@ -196,10 +198,15 @@ class Report:
         if times.total_us:
             self._promised.setdefault(qos, []).append(times.availability)
 
-    def _sample(self) -> None:
+    def _sample(self, is_event: bool = False) -> None:
         """Add the points whose time has come: all was the same since."""
         series, now_us = self.series, self._now_us()
         assert series is not None
+        if not series.points:
+            # Hosts are there before the first event.
+            if is_event:
+                series.add(self._point(now_us))
+            return
         while series.next_us < now_us:
             series.add(self._point(series.next_us))
 
@@ -224,6 +231,9 @@ class Report:
         :param capacity: of the cloud
         """
         now_us = self._now_us()
+        if self.series is not None:
+            self._sample()
+            self.series.end = self._point(now_us)
         return {
             'seconds': now_us / SECOND,
             'capacity': dict(sorted(capacity.items())),

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 import dataclasses
+import itertools
 
 from nova_preempt.core.model import SECOND
 
@@ -28,10 +29,14 @@ class Point:
 
 
 class Series:
-    """Points at equal distances."""
+    """Points at equal distances, from the first event on.
+
+    :ivar end: the totals at the end of the simulation
+    """
 
     def __init__(self) -> None:
         self.points: list[Point] = []
+        self.end: Point | None = None
         self.next_us = 0
         self._interval_us = _FIRST_S * SECOND
 
@@ -43,9 +48,15 @@ class Series:
             self.points = self.points[::2]
         self.next_us = self.points[-1].at_us + self._interval_us
 
-    def steps(self) -> Iterator[tuple[Point, Point]]:
-        """Yield each point with the one after it."""
-        return zip(self.points, self.points[1:], strict=False)
+    def steps(self, most: int = MOST_POINTS
+              ) -> Iterator[tuple[Point, Point]]:
+        """Yield points with the one after each, at most so many pairs."""
+        points = [*self.points]
+        if points and self.end and self.end.at_us > points[-1].at_us:
+            points.append(self.end)
+        if len(points) > most + 1:
+            points = [*points[:-1:-(-(len(points) - 1) // most)], points[-1]]
+        return itertools.pairwise(points)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,16 +75,18 @@ class Span:
     levels: Mapping[str, float]
 
 
-def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Span]:
-    """Yield them.
+def steps(series: Series, capacity: Mapping[str, int],
+          most: int = MOST_POINTS) -> Iterator[Span]:
+    """Yield at most so many spans; their times are since the first point.
 
     :param capacity: of the cloud
     """
     hour_us = 3600 * SECOND
-    for before, after in series.steps():
+    for before, after in series.steps(most):
         took_us = after.at_us - before.at_us
         yield Span(
-            before.at_us / hour_us, took_us / hour_us,
+            (before.at_us - series.points[0].at_us) / hour_us,
+            took_us / hour_us,
             {key: (area - before.areas.get(key, 0))
              / (capacity[key[1]] * took_us)
              for key, area in after.areas.items() if capacity.get(key[1])},

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
@@ -110,21 +112,38 @@ def speed(overheads: Mapping[tuple[int, int], float],
 
 
 def plot(runs: SchedulerRuns, overheads: Mapping[tuple[int, int], float]
-         ) -> figures.Plot:
-    return figures.Plot('ecsched', [
-        figures.Panel(
-            'Time of a container, that of a baseline / that of ECSched '
-            '(Figure 4)', 'factor of improvement', 'share of the containers',
-            [dataclasses.replace(series, x=[min(3.0, each)
-                                            for each in series.x])
-             for series in (figures.cdf(
-                 f'{baseline} / {name}', runs.improvements(baseline, name))
-                 for baseline in ('kubernetes', 'swarm')
-                 for name in ('ecsched-dp', 'ecsched-ml'))]),
-        figures.Panel(
-            'Time of a decision (Figure 5)', 'containers', 'seconds',
-            [figures.FigureSeries(
-                f'{machines} machines', ['100', '200', '300'], [
-                    overheads[machines, requests]
-                    for requests in (100, 200, 300)], 'bar')
-                for machines in (1000, 5000)])])
+         ) -> drawing.Plot:
+    shares, took = list(quality(runs)), list(speed(overheads, {}))
+    curves = [dataclasses.replace(
+        figures.cdf(f'{baseline} / {name}', [
+            min(3.0, each) for each in runs.improvements(baseline, name)]),
+        colour=colour, dash=dash)
+        for colour, baseline in enumerate(BASELINES)
+        for dash, name in enumerate(OURS)]
+    published = {baseline: [
+        each for each in shares if each.name.startswith(
+            f'Figure 4: {baseline} / ecsched-dp, time')]
+        for baseline in BASELINES}
+    curves += [drawing.FigureSeries(
+        f'published, {baseline} / ecsched-dp', [
+            each.published for each in found],
+        [float(each.name.rpartition(' ')[-1].rstrip('%')) / 100
+         for each in found], 'points', dash=number, is_published=True)
+        for number, (baseline, found) in enumerate(published.items())]
+    names = [f'{requests} containers' for requests in (100, 200, 300)]
+    bars = [drawing.FigureSeries(
+        f'{machines} machines{", published" if is_published else ""}', names, [
+            value if isinstance(value, float) else math.nan
+            for each in took if f'on {machines} machines (s)' in each.name
+            for value in (each.published if is_published else each.ours,)],
+        'bar', is_published=is_published)
+        for machines in (1000, 5000) for is_published in (False, True)]
+    return drawing.Plot('ecsched', [
+        drawing.Panel('Containers that gain at most so much (Figure 4)',
+                      'time with a baseline / with batches (3: or more)',
+                      'share of the containers', curves, 1),
+        drawing.Panel('Time of a decision (Figure 5)', '', 'seconds', bars)],
+        drawing.one_line('Median gain by batches', (
+            (f'over {baseline}', f'{figures.text(found[0].ours)}, published '
+             + figures.text(found[0].published))
+            for baseline, found in published.items())))

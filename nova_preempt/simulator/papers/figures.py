@@ -6,6 +6,9 @@ import dataclasses
 import textwrap
 from typing import Any, TypeGuard
 
+from nova_preempt.pictures.drawing import FigureSeries
+from nova_preempt.pictures.drawing import Plot
+
 _WIDTH = 78
 
 
@@ -43,38 +46,6 @@ class Figure:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {**dataclasses.asdict(self), 'deviation': self.deviation}
-
-
-@dataclasses.dataclass(frozen=True)
-class FigureSeries:
-    """Points of one colour.
-
-    :param style: "line", "step", "points" or "bar"
-    """
-
-    label: str
-    x: Sequence[Any]
-    y: Sequence[float]
-    style: str = 'line'
-
-
-@dataclasses.dataclass(frozen=True)
-class Panel:
-    """Axes with their curves."""
-
-    title: str
-    x_label: str
-    y_label: str
-    series: Sequence[FigureSeries]
-    from_zero: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class Plot:
-    """A picture of one or more panels, one below the other."""
-
-    name: str
-    panels: Sequence[Panel]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +110,11 @@ def _percent(deviation: float | None) -> str:
 
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float)
+
+
+def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
+    """Return figures by their names, which are unique."""
+    return {each.name: each for each in found}
 
 
 def mean(values: Sequence[float]) -> float:

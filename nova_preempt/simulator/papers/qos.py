@@ -14,6 +14,7 @@ from typing import Any
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import qos_experiment
@@ -61,6 +62,8 @@ def run(scale: float, seed: int, clock: Callable[[], float]
               for name, policy in ((PROMISE, _AS_PRINTED),
                                    (PRIORITY, qos_experiment.PriorityPolicy))}
     compared = qos_comparison.Comparison(samples, seed)
+    compared_first, compared_second = list(_first(first)), list(
+        _second(second))
     return figures.PaperEvaluation(
         PAPER,
         f'the validations as published (20 hosts, an hour), {len(seeds)} '
@@ -72,9 +75,10 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         'are made-up ones, with its classes, its kinds of hosts and '
         'log-normal run times and sizes; a sample is some hundred requests '
         'instead of some hundred thousand.',
-        [*_first(first), *_as_in_text(as_in_text), *_second(second),
+        [*compared_first, *_as_in_text(as_in_text), *compared_second,
          *compared.figures()],
-        (_plot('qos-validation-1', first), _plot('qos-validation-2', second),
+        (_plot('qos-validation-1', first, compared_first),
+         _plot('qos-validation-2', second, compared_second),
          compared.plot()))
 
 
@@ -186,17 +190,46 @@ def _second(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
                  _preemptions(found[PRIORITY]), source=_LOGS)
 
 
-def _plot(name: str, found: Mapping[str, Sequence[Outcome]]) -> figures.Plot:
+def _plot(name: str, found: Mapping[str, Sequence[Outcome]],
+          compared: Sequence[Figure]) -> drawing.Plot:
     """Figures 4 and 5: the availability of each request."""
     panels = []
-    for title, outcomes in found.items():
-        series, begin = [], 0
-        for class_name, values in sorted(
+    for policy, outcomes in found.items():
+        shares = {
+            class_name: sorted(map(float, values), reverse=True)
+            for class_name, values in sorted(
                 outcomes[0].availabilities.items(),
-                key=lambda item: -sum(item[1]) / len(item[1])):
-            series.append(figures.FigureSeries(
+                key=lambda item: -sum(item[1]) / len(item[1]))}
+        ours = [each for each in compared if f' {policy}: ' in each.name]
+        series, published, begin = [], [], 0
+        for class_name, values in shares.items():
+            series.append(drawing.FigureSeries(
                 class_name, range(begin, begin + len(values)),
-                [float(each) for each in values], 'points'))
+                [100 * each for each in values], 'points'))
+            published += [
+                (begin + len(values) / 2, 100 * each.published)
+                for each in ours if each.name.endswith(
+                    (f': {class_name}, mean', f': {class_name}, least'))
+                and isinstance(each.published, float)][-1:]
             begin += len(values)
-        panels.append(figures.Panel(title, 'request', 'availability', series))
-    return figures.Plot(name, panels)
+        if published:
+            series.append(drawing.FigureSeries(
+                'published', [middle for middle, _ in published],
+                [value for _, value in published], 'points',
+                is_published=True))
+        counts = [f'{each.published:g} {each.name.rpartition(": ")[-1]}'
+                  for each in ours if ' that ' in each.name]
+        panels.append(drawing.Panel(
+            f'Requests {policy}' + (
+                f' (published: {", ".join(counts)})' if counts else ''),
+            'request, ordered by class and availability',
+            '% of its time that it runs', series, 100))
+    worst, values = [*shares.items()][-1]
+    promised = _all(found[PROMISE][:1], worst)
+    return drawing.Plot(
+        name, panels,
+        f'By promise requests of class {worst} run '
+        f'{100 * min(promised):.0f} to {100 * max(promised):.0f} % of their '
+        'time; by priority '
+        f'{sum(each < 0.1 for each in values)} of {len(values)} run less than '
+        '10 %')

@@ -15,10 +15,10 @@ from typing import Self
 
 from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_experiment
 from nova_preempt.simulator.papers.figures import Figure
-from nova_preempt.simulator.papers.figures import Plot
 from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
@@ -271,15 +271,32 @@ class Comparison:
             yield Figure(f'what lacks in all, {policy} (requests)', None,
                          self.deficit(policy), 'what the line above compares')
 
-    def plot(self) -> Plot:
-        """Plot kept promises and the equality within classes."""
-        names = [f'{part:g} N, {name}' for part in _PARTS
-                 for name in self._promised]
-        return figures.Plot('qos-comparison', [
-            figures.Panel(title, '', label, [figures.FigureSeries(
-                policy, names, [of(part, policy, name) for part in _PARTS
-                                for name in self._promised], 'bar')
-                for policy in POLICIES])
-            for title, label, of in (
-                ('Promises kept', 'share of the requests', self.fulfilment),
-                ('Gini coefficient', 'coefficient', self.gini))])
+    def plot(self) -> drawing.Plot:
+        """Plot kept promises, the equality within classes, and refunds."""
+        sizes = [f'{part:g} N' for part in _PARTS]
+        panels = [
+            drawing.Panel(title, 'hosts (N suffice for all)', label,
+                          [drawing.FigureSeries(
+                              f'{name}, {policy}', sizes,
+                              [unit * of(part, policy, name)
+                               for part in _PARTS], 'line', colour, dash)
+                           for colour, name in enumerate(self._promised)
+                           for dash, policy in enumerate(POLICIES)], top)
+            for title, label, unit, of, top in (
+                ('Promises kept', '% of the requests', 100, self.fulfilment,
+                 100),
+                ('Inequality of the requests of a class', 'Gini coefficient',
+                 1, self.gini, 0))]
+        (refunds,) = (each for each in self._money()
+                      if each.published is not None)
+        panels.append(drawing.Panel(
+            'More refunded by priority than by promise, on average', '', '%', [
+                drawing.FigureSeries(label, ['refunds'], [value], 'bar',
+                                     is_published=label == 'published')
+                for label, value in (('ours', refunds.ours),
+                                     ('published', refunds.published))
+                if isinstance(value, int | float)]))
+        return drawing.Plot('qos-comparison', panels, drawing.one_line(
+            'Promises of class bronze that are kept with 0.8 N hosts', (
+                (policy, f'{100 * kept:.0f} %') for policy in POLICIES
+                for kept in (self.fulfilment(0.8, policy, 'bronze'),))))

@@ -33,6 +33,7 @@ from nova_preempt.core.classes import request_size
 from nova_preempt.core.classes.request_size import HostReputation
 from nova_preempt.core.classes.request_size import ServiceLevel
 from nova_preempt.core.model import SECOND
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.papers import figures
@@ -262,9 +263,8 @@ def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
     for options in _BESIDE:
         for each in RUNS:
             started = found[options, each.name]
-            means = {service: figures.mean([
-                one.cores for one in started if one.service is service])
-                for service in each.counts}
+            means = {service: _mean_cores(started, service)
+                     for service in each.counts}
             for service in each.counts:
                 yield Figure(
                     f'{each.name}, {options}: {_USERS[service]}, mean cores',
@@ -294,6 +294,11 @@ def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
         'computed')
 
 
+def _mean_cores(started: Sequence[Started], service: ServiceLevel) -> float:
+    return figures.mean([one.cores for one in started
+                         if one.service is service])
+
+
 def _in_order(started: Sequence[Started]) -> bool:
     """Return whether better services start first."""
     first = [one.service for one in started if one.at_us == started[0].at_us]
@@ -306,14 +311,21 @@ def _overlap(started: Sequence[Started]) -> bool:
     return services != sorted(services, reverse=True)
 
 
-def _plot(found: Mapping[tuple[str, str], Sequence[Started]]) -> figures.Plot:
-    panels = []
-    for each in RUNS:
-        started = found['copies 3, 2, 1', each.name]
-        panels.append(figures.Panel(each.name, 'time (s)', 'cores', [
-            figures.FigureSeries(name, [one.at_us / SECOND for one in theirs],
-                                 [one.cores for one in theirs], 'points')
-            for service, name in _USERS.items()
-            if (theirs := [one for one in started
-                           if one.service is service])]))
-    return figures.Plot('sla', panels)
+def _plot(found: Mapping[tuple[str, str], Sequence[Started]]) -> drawing.Plot:
+    options = 'copies 3, 2, 1'
+    return drawing.Plot('sla', [
+        drawing.Panel(
+            f'Containers that start, {each.name}',
+            'time since the first request (s)', 'cores of a container', [
+                drawing.FigureSeries(
+                    name, [one.at_us / SECOND for one in theirs],
+                    [one.cores for one in theirs], 'points', number)
+                for number, (service, name) in enumerate(_USERS.items())
+                if (theirs := [one for one in found[options, each.name]
+                               if one.service is service])])
+        for each in RUNS], drawing.one_line(
+            'Mean cores of a container, all at once (published: more for a '
+            'better class)', (
+                (name, figures.text(_mean_cores(
+                    found[options, RUNS[0].name], service)))
+                for service, name in _USERS.items())))

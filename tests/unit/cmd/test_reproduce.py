@@ -12,15 +12,16 @@ from unittest import mock
 
 from nova_preempt.cmd import reproduce
 from nova_preempt.core.batch import solver_choice
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import opie
 
 FOUND = figures.PaperEvaluation(
     'Somebody, 2019', 'half', '', [figures.Figure('one', 2, 3)],
-    [figures.Plot('picture', [figures.Panel('t', 'x', 'y', [
-        figures.FigureSeries('bars', ['a', 'b'], [1, 2], 'bar')]),
-        figures.Panel('t', 'x', 'y', [
-            figures.FigureSeries(style, [0, 1, 2], [2, 3, 1], style)
+    [drawing.Plot('picture', [drawing.Panel('t', 'x', 'y', [
+        drawing.FigureSeries('bars', ['a', 'b'], [1, 2], 'bar')]),
+        drawing.Panel('t', 'x', 'y', [
+            drawing.FigureSeries(style, [0, 1, 2], [2, 3, 1], style)
             for style in ('line', 'step', 'points')])])])
 
 

@@ -61,9 +61,11 @@ class TestRun(simulation.Case):
         code, _, err = self.run_it('--compare', off, '--plot', str(path),
                                    '--plot-format', 'svg')
         self.assertEqual(0, code)
-        file = path / 'simulation.svg'
-        self.assertIn(f'{file} is drawn', err)
-        self.assertIn('Evictions', file.read_text())
+        for name, text in (('use', 'Mean use of vCPUs'),
+                           ('servers', 'Evictions')):
+            file = path / f'simulation-{name}.svg'
+            self.assertIn(f'{file} is drawn', err)
+            self.assertIn(text, file.read_text())
 
     def test_without_matplotlib_nothing_is_simulated(self):
         with mock.patch.dict(sys.modules, {'matplotlib.figure': None}):

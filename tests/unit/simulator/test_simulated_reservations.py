@@ -129,8 +129,8 @@ class TestGranted(unittest.TestCase):
             small.cloud(1), small.options(reservations=RESERVATIONS), 0, None,
             found).run([reserve(0, 'r', 3600, 3600), small.boot(
                 4000, 'own', reservation='r')], 9000 * SECOND)
-        (panel,) = (each for each in plots.plot(
-            {'all': (found, summary['capacity'])}).panels
+        (panel,) = (each for picture in plots.plots(
+            {'all': (found, summary['capacity'])}) for each in picture.panels
             if each.title == 'Hosts reserved')
         self.assertEqual(['reserved', 'used'],
                          [each.label for each in panel.series])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures over time."""
 
+import math
 import unittest
 
 from nova_preempt.core.model import SECOND
@@ -59,6 +60,28 @@ class TestSeries(unittest.TestCase):
                    if step.counts.get('notice')]
         self.assertEqual(2, round(when))
 
+    def test_ninety_minutes_late_in_a_trace(self):
+        """Time counts from the first event, in steps of a minute."""
+        late_s = 30 * 86400
+        found, summary = simulated(*(
+            small.boot(late_s + 60 * minute, f'{minute}', 1, for_s=1800)
+            for minute in range(0, 90, 10)), until_s=late_s + 5400)
+        use, _ = plots.plots({'a': (found, summary['capacity'])})
+        line = use.panels[0].series[0]
+        self.assertEqual((0, 90), (line.x[0], line.x[-1]))
+        self.assertEqual('time since the first event (min)',
+                         use.panels[0].x_label)
+        self.assertGreaterEqual(len(line.y), 40)
+        self.assertGreaterEqual(len(set(line.y)), 3)
+
+    def test_the_end_is_drawn(self):
+        found, _ = simulated(small.boot(0, 'n', 4), small.boot(3590, 'm', 4),
+                             until_s=3595)
+        *_, last = time_series.steps(found, {'VCPU': 4}, 7)
+        self.assertEqual(1, last.counts['refused'])
+        self.assertAlmostEqual(3595 / 3600, last.from_h + last.hours)
+        self.assertLessEqual(len(list(found.steps(7))), 7)
+
     def test_recording_changes_no_event(self):
         trace = (small.boot(0, 'p', 4, spot=True), small.boot(130, 'n', 4))
         _, summary = simulated(*trace)
@@ -73,30 +96,39 @@ class TestPicture(unittest.TestCase):
                                    small.boot(130, 'n', 4),
                                    small.boot(3599, 'late', 4))
         one = (found, summary['capacity'])
-        alone = plots.plot({'a': one})
+        use, servers = plots.plots({'a': one})
         self.assertEqual(
-            ['VCPU in use', 'MEMORY_MB in use',
-             'Time from a request until the server is active', 'Evictions',
-             'Work lost', 'Requests refused', 'Availability by class'],
-            [panel.title for panel in alone.panels])
-        self.assertEqual(['normal', 'preemptible'],
-                         [each.label for each in alone.panels[0].series])
-        evictions = alone.panels[3].series[0]
+            ['Mean use of vCPUs', 'Mean use of memory',
+             'Requested servers that run, by class'],
+            [panel.title for panel in use.panels])
+        self.assertEqual(
+            ['Time from a request until the server is active', 'Evictions',
+             'Work lost', 'Requests refused'],
+            [panel.title for panel in servers.panels])
+        self.assertEqual('Evictions: 1; requests refused: 1', servers.title)
+        self.assertEqual(['normal servers', 'preemptible servers'],
+                         [each.label for each in use.panels[0].series])
+        waits, evictions, *_ = (each.series[0] for each in servers.panels)
         self.assertEqual([60], [each for each in evictions.y if each])
-        waits = alone.panels[2].series[0]
         # Ten seconds to boot; the other waits for a notice and an end first.
-        self.assertEqual([10, 42], [each for each in waits.y if each])
-        there = {each.label: each.y for each in alone.panels[6].series}
+        self.assertEqual([10, 42], [each for each in waits.y
+                                    if not math.isnan(each)])
+        there = {each.label: each.y for each in use.panels[2].series}
         # Three minutes in, p has given way, and n is there since 172 s.
         self.assertEqual({'normal', 'preemptible'}, there.keys())
-        self.assertAlmostEqual(50 / 60, there['preemptible'][0])
-        self.assertAlmostEqual(8 / 50, there['normal'][2])
-        both = plots.plot({'a': one, 'b': one})
+        self.assertAlmostEqual(100 * 50 / 60, there['preemptible'][0])
+        self.assertAlmostEqual(100 * 8 / 50, there['normal'][2])
+        both = plots.plots({'a': one, 'b': one})
         self.assertEqual(
-            ['a: normal', 'a: preemptible', 'b: normal', 'b: preemptible'],
-            [each.label for each in both.panels[0].series])
+            ['a: normal servers', 'a: preemptible servers',
+             'b: normal servers', 'b: preemptible servers'],
+            [each.label for each in both[0].panels[0].series])
+        self.assertEqual([(0, 0), (0, 1), (1, 0), (1, 1)], [
+            (each.colour, each.dash) for each in both[0].panels[0].series])
         self.assertEqual(['a', 'b'],
-                         [each.label for each in both.panels[3].series])
+                         [each.label for each in both[1].panels[1].series])
+        self.assertEqual('Evictions: a 1, b 1; requests refused: a 1, b 1',
+                         both[1].title)
 
     def test_hosts_and_energy_where_they_are_known(self):
         made = time_series.Series()
@@ -104,8 +136,11 @@ class TestPicture(unittest.TestCase):
             made.add(time_series.Point(made.next_us, {}, {}, {
                 'hosts on': number * 120 * SECOND,
                 'milliwatts': number * 60 * SECOND * 500_000}))
-        panels = {panel.title: panel.series[0] for panel in
-                  plots.plot({'a': (made, {'VCPU': 4})}).panels}
+        (hosts,) = plots.plots({'a': (made, {'VCPU': 4})})
+        panels = {panel.title: panel.series[0] for panel in hosts.panels}
         self.assertEqual([2, 2, 2], panels['Hosts awake'].y)
         self.assertEqual([0.5, 0.5, 0.5], panels['Power drawn'].y)
-        self.assertAlmostEqual(0.025, panels['Energy'].y[-1])
+        energy = panels['Energy since the first event']
+        self.assertAlmostEqual(0.025, energy.y[-1])
+        self.assertEqual(energy.x, [0, 1, 2, 3])
+        self.assertEqual('Energy: 0.0 kWh', hosts.title)

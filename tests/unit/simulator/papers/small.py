@@ -5,12 +5,14 @@ A run takes some seconds, so that "make test" can compare the figures with
 those of the code. "make reproduced" has this module store a run.
 """
 
+import dataclasses
 import fractions
 import json
 import pathlib
 import time
 from unittest import mock
 
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import figures
@@ -18,8 +20,10 @@ from nova_preempt.simulator.papers import opie
 from nova_preempt.simulator.papers import qos
 from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import qos_experiment
+from nova_preempt.simulator.papers import sla
 
 _PATH = pathlib.Path(__file__).with_suffix('.json')
+_PICTURES = _PATH.with_name('pictures.json')
 
 
 def _scaled(module, scale):
@@ -56,7 +60,23 @@ def stored():
     return json.loads(_PATH.read_text(encoding='utf-8'))
 
 
+def stored_pictures():
+    """Return {paper: drawing.Plots} of the last stored run."""
+    return {paper: [drawing.Plot(**{**plot, 'panels': [
+        drawing.Panel(**{**panel, 'series': [
+            drawing.FigureSeries(**series) for series in panel['series']]})
+        for panel in plot['panels']]}) for plot in plots]
+        for paper, plots in json.loads(
+            _PICTURES.read_text(encoding='utf-8')).items()}
+
+
 if __name__ == '__main__':
-    _PATH.write_text(json.dumps({paper: rows(run()) for paper, run in
-                                 RUNS.items()}, indent=1) + '\n',
-                     encoding='utf-8')
+    found = {paper: run() for paper, run in RUNS.items()}
+    _PATH.write_text(json.dumps({
+        paper: rows(each) for paper, each in found.items()}, indent=1) + '\n',
+        encoding='utf-8')
+    found['sla'] = _scaled(sla, 1)
+    _PICTURES.write_text(json.dumps({
+        paper: [dataclasses.asdict(plot) for plot in each.plots]
+        for paper, each in found.items()}, default=list) + '\n',
+        encoding='utf-8')

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results in the guide match the code."""
 
+import html
+import itertools
 import pathlib
 import re
 import time
 import unittest
 
 from nova_preempt.cmd import reproduce
+from nova_preempt.pictures import drawing
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import sla
 from tests.unit.simulator.papers import small
@@ -53,6 +56,23 @@ class TestStored(unittest.TestCase):
                 self.check(paper, found.figures)
                 self.assertEqual(stored_rows[paper], small.rows(found),
                                  'run "make reproduced"')
+
+    def test_pictures(self):
+        """Each stored picture is drawn, with its names and published values.
+        """
+        stored_plots = small.stored_pictures()
+        self.assertEqual(set(reproduce.PAPERS), set(stored_plots))
+        for plot in itertools.chain.from_iterable(stored_plots.values()):
+            with self.subTest(plot.name):
+                self.assertTrue(plot.title)
+                self.assertLessEqual(len(plot.panels), drawing.MOST_PANELS)
+                text = html.unescape(drawing.svg(plot).decode())
+                for panel in plot.panels:
+                    self.assertIn(f'<!-- {panel.title} -->', text)
+                    self.assertIn(f'<!-- {panel.y_label} -->', text)
+                    for series in panel.series:
+                        self.assertIn(series.label, text)
+                self.assertIn('published', text)
 
     def test_sla(self):
         """The whole evaluation, since it is quick."""
