@@ -6,6 +6,7 @@ Times are UTC, as the API has them.
 """
 
 import argparse
+import itertools
 import logging
 
 from osc_lib import exceptions
@@ -222,7 +223,16 @@ class ReportRunTimes(base.ReportCommand):
     draw = plot.draw_availability
 
     def report(self, client, **query):
-        return client.get_backlog_report(**query)
+        found = client.get_backlog_report(**query)
+        # By default from the first request on, if that came within the usual
+        # period: each point stands for a hundredth of the period.
+        nothing = [list(itertools.takewhile(
+            lambda point: point['availability'] is None, item['series']))
+            for item in found.answer()['classes']]
+        if 'since' in query or not nothing or not all(nothing):
+            return found
+        return client.get_backlog_report(**query, since=min(
+            points[-1]['time'] for points in nothing))
 
     def with_series(self, found):
         return found['classes']

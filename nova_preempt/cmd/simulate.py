@@ -5,8 +5,8 @@ import argparse
 import contextlib
 import json
 import os
+import pathlib
 import sys
-import time
 
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import output_files
@@ -14,10 +14,11 @@ from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd.simulation_sweep import warn
-from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import checked_yaml
 from nova_preempt.pictures import drawing
+from nova_preempt.pictures import progress_bar
 from nova_preempt.simulator import plots
+from nova_preempt.simulator import summary_page
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
 from nova_preempt.simulator import time_series
@@ -26,8 +27,6 @@ from nova_preempt.simulator.traces import native_format
 from nova_preempt.simulator.traces import trace_formats
 from nova_preempt.simulator.traces import trace_model
 
-_DAYS = 86400
-_PROGRESS_S = 1.0
 _seed = arguments.within(int, 0, 2**63 - 1)
 # Arguments of each parser; options without a default are not shown in help.
 _HOW = {'formatter_class': argparse.ArgumentDefaultsHelpFormatter,
@@ -42,7 +41,7 @@ class _Arguments(argparse.Namespace):
     """Arguments of all commands, None by default."""
 
     policy = compare = until_us = json = records = plot = format = None
-    sort = output = keep = dask = None
+    sort = output = keep = dask = name = html = no_progress = None
 
 
 def make_parser():
@@ -73,6 +72,11 @@ def _add_run(commands):
     run.add_argument('--compare', metavar='FILE', action='append',
                      help='another --policy to simulate with the same trace; '
                           'may be repeated')
+    run.add_argument('--name', action='append',
+                     help='name of a policy, first of --policy, then of each '
+                          '--compare; default: that of its file')
+    run.add_argument('--html', metavar='FILE',
+                     help='write pictures, tables and settings to this file')
     run.add_argument('--seed', type=_seed, default=0, metavar='N',
                      help='seed of the random delays')
     _add_until(run, 'end of the simulation; default: the last event')
@@ -140,6 +144,8 @@ def _add_output(parser):
 def _add_until(parser, text):
     parser.add_argument('--until-s', type=_time, metavar='S', dest='until_us',
                         help=text)
+    parser.add_argument('--no-progress', action='store_true',
+                        help='show no progress on a terminal')
 
 
 def _time(text):
@@ -192,18 +198,18 @@ def _format(args):
 
 
 @contextlib.contextmanager
-def _output(args):
-    if args.output is None:
+def _output(path):
+    if path is None:
         yield sys.stdout
         return
-    with output_files.replacement(args.output) as name, open(
+    with output_files.replacement(path) as name, open(
             name, 'w', encoding='utf-8') as stream:
         yield stream
 
 
 def _convert(args):
     trace = _trace(args)
-    with _output(args) as stream:
+    with _output(args.output) as stream:
         native_format.write(stream, trace)
     _tell_skipped(trace)
 
@@ -226,7 +232,7 @@ def _generate(args):
                                    args.preemptible_mean_s, args.sigma)))
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
-    with _output(args) as stream:
+    with _output(args.output) as stream:
         native_format.write(stream, generator.generate(load, args.seed))
 
 
@@ -234,33 +240,55 @@ def _generate(args):
 
 def _run(args):
     setup, workers = simulation_cloud_file.read_cloud(args.cloud)
-    policies = simulation_sweep.read_policies(
-        [args.policy, *(args.compare or ())], workers)
-    titles = [title for title, _ in policies]
-    kept = [None] * len(policies)
-    if args.plot is not None:
+    paths = [args.policy, *(args.compare or ())]
+    names = _names(paths, args.name or [])
+    is_drawn = args.plot is not None or args.html is not None
+    if is_drawn:
         drawing.check()
-        kept = [time_series.Series() for _ in policies]
+    found = {}
     with contextlib.ExitStack() as stack:
         write = None
         if args.records is not None:
             write = stack.enter_context(
                 output_files.record_writer(args.records))
-        summaries = [
-            _simulate(args, setup, options, write,
-                      {'policy': title} if len(titles) > 1 else {}, over_time,
-                      tell_skipped=nth == 0)
-            for nth, ((title, options), over_time) in enumerate(
-                zip(policies, kept, strict=True))]
-    _print(titles, summaries, args.json)
-    if args.plot is not None:
-        if len(set(titles)) < len(titles):
-            titles = [f'{nth} {title}' for nth, title in enumerate(titles)]
-        for picture in plots.plots({
-                title: (each, summary['capacity']) for title, each, summary
-                in zip(titles, kept, summaries, strict=True)}):
-            file = drawing.draw(picture, args.plot, args.plot_format)
-            warn(f'{file} is drawn')
+        for name, (_, options) in zip(names, simulation_sweep.read_policies(
+                paths, workers), strict=True):
+            series = time_series.Series() if is_drawn else None
+            found[name] = series, _simulate(
+                args, setup, options, write,
+                {'policy': name} if len(names) > 1 else {}, series,
+                tell_skipped=not found)
+    summaries = [summary for _, summary in found.values()]
+    _print(names, summaries, args.json)
+    pictures = plots.plots({
+        name: (series, summary['capacity'])
+        for name, (series, summary) in found.items()}) if is_drawn else []
+    for picture in pictures if args.plot is not None else ():
+        warn(f'{drawing.draw(picture, args.plot, args.plot_format)} is drawn')
+    if args.html is not None:
+        with _output(args.html) as stream:
+            stream.write(summary_page.page(
+                {'trace': ', '.join(args.trace), 'cloud': args.cloud,
+                 'seed': str(args.seed), 'end': 'the last event'
+                 if args.until_us is None else f'{args.until_us / 1e6:g} s'},
+                {name: simulation_policy.given(file) for name, file
+                 in zip(names, paths, strict=True)}, summaries, pictures,
+                pathlib.Path(args.cloud).read_text(encoding='utf-8')))
+        warn(f'{args.html} is written')
+
+
+def _names(paths, given):
+    """Return a name of each policy, no two the same.
+
+    :param given: names of the first of them
+    """
+    if len(given) > len(paths):
+        raise BadArgument(f'{len(given)} names are given with --name for '
+                          f'{len(paths)} policies')
+    names = [*given, *(pathlib.PurePath(path or 'defaults').stem
+                       for path in paths[len(given):])]
+    return names if len(set(names)) == len(names) else [
+        f'{name} ({nth})' for nth, name in enumerate(names, 1)]
 
 
 def _simulate(args, setup, options, write, more, over_time, tell_skipped):
@@ -269,9 +297,10 @@ def _simulate(args, setup, options, write, more, over_time, tell_skipped):
     simulation = run.Simulation(
         setup, options, args.seed,
         write and (lambda record: write({**record, **more})), over_time)
-    events = iter(trace)
-    if sys.stderr.isatty():
-        events = _followed(events, trace, args.until_us)
+    events = progress_bar.followed(
+        iter(trace), lambda count, event, took_s: (
+            event.at_us / args.until_us if args.until_us else trace.share(),
+            f'{count / took_s:.0f} events a second'), not args.no_progress)
     try:
         summary = simulation.run(events, args.until_us)
     except run.SimulationError as exc:
@@ -279,32 +308,6 @@ def _simulate(args, setup, options, write, more, over_time, tell_skipped):
     if tell_skipped:
         _tell_skipped(trace)
     return summary
-
-
-def _followed(events, trace, until_us, clock=time.monotonic, stream=None):
-    """Yield events, and show the progress."""
-    stream = stream or sys.stderr
-    began = last = clock()
-    for count, event in enumerate(events, 1):
-        yield event
-        now = clock()
-        if now - last >= _PROGRESS_S:
-            last = now
-            share = (event.at_us / until_us if until_us else trace.share())
-            stream.write('\r' + _progress(count, event.at_us, now - began,
-                                          share).ljust(78))
-            stream.flush()
-    if last != began:
-        stream.write('\n')
-
-
-def _progress(count, at_us, took_s, share):
-    text = (f'{count} events, {count / took_s:.0f} a second, day '
-            f'{at_us / SECOND / _DAYS:.2f}')
-    if share:
-        left_s = max(0.0, took_s * (1 - share) / share)
-        text += f', {100 * share:.0f} %, {left_s:.0f} s left'
-    return text
 
 
 def _print(titles, summaries, as_json):

@@ -70,12 +70,28 @@ def read_policy(path, workers):
 
 def _unknown(path):
     """Return unknown options in our groups, which may be misspelt."""
-    found = {}
-    cfg.ConfigParser(path, found).parse()
+    found = _parse(path)
     return [f'[{group}]{name}, an unknown option'
             for group, opts in all_opts.list_opts() if group in _OPTS
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]
+
+
+def given(path):
+    """Return {name: value} of the simulated options that a file sets.
+
+    Credentials are not among them.
+    """
+    return {f'[{group}]{name}': ', '.join(values)
+            for group, options in (_parse(path) if path else {}).items()
+            for name, values in options.items() if name.replace('-', '_') in {
+                opt.dest for opt in _OPTS.get(group, ())}}
+
+
+def _parse(path):
+    found = {}
+    cfg.ConfigParser(path, found).parse()
+    return found
 
 
 def _options(conf, workers):

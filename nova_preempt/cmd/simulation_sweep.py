@@ -9,12 +9,12 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import output_files
 from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import simulation_policy
+from nova_preempt.pictures import progress_bar
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
 
@@ -119,9 +119,12 @@ def run(args, trace_format, scale):
 
 def _run(args, jobs):
     """Run jobs; yield (job, summary) of each when ready."""
-    return _followed(
+    return progress_bar.followed(
         sweep.on_dask(jobs, args.dask) if args.dask
-        else sweep.in_processes(jobs, args.jobs), len(jobs))
+        else sweep.in_processes(jobs, args.jobs),
+        lambda number, _, took_s: (
+            number / len(jobs), f'{number} of {len(jobs)} runs'),
+        not args.no_progress)
 
 
 def _kept(args, jobs, scale):
@@ -149,22 +152,6 @@ def _kept(args, jobs, scale):
     for job, summary in _run(args, left) if left else ():
         kept.put(described(job), summary)
         yield job, summary
-
-
-def _followed(runs, count, clock=time.monotonic):
-    """Yield runs, and show the progress on a terminal."""
-    began = clock()
-    for number, item in enumerate(runs, 1):
-        yield item
-        if sys.stderr.isatty():
-            took_s = clock() - began
-            left_s = took_s / number * (count - number)
-            sys.stderr.write(f'\r{number} of {count} runs, '
-                             f'{3600 * number / max(took_s, 1e-6):.0f} an '
-                             f'hour, {left_s:.0f} s left'.ljust(78))
-            if number == count:
-                sys.stderr.write('\n')
-            sys.stderr.flush()
 
 
 def _table(args, found):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of simulations, papers and reports in one style."""
+"""Pictures of simulations, papers and reports in one style, and progress."""

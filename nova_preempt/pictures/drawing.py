@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import dataclasses
-import datetime
 import io
 import itertools
 import math
@@ -27,16 +26,15 @@ MOST_PANELS = 4
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9',
            '#000000')
 _DASHES = ('-', (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
-# Markers of points, and how they are written beside their names.
-_MARKERS = {'o': '●', 's': '■', 'v': '▼', '^': '▲'}
-_PUBLISHED, _HOLLOW = 'D', '◇'
+_MARKERS = 'osv^'
 _WIDTH_IN, _PANEL_IN, _ROW_IN = 8.0, 2.1, 0.21
 # The most rows of names that are legible on an axis, and the most letters.
 _MOST_NAMES, _MOST_LETTERS, _MOST_COLUMNS = 60, 40, 78
 _STYLE: dict[Any, Any] = {
     'axes.axisbelow': True, 'axes.grid': True, 'axes.grid.axis': 'y',
     'axes.spines.right': False, 'axes.spines.top': False,
-    'axes.titlelocation': 'left', 'axes.titlesize': 10, 'font.size': 9,
+    'axes.titlelocation': 'left', 'axes.titlesize': 10,
+    'date.converter': 'concise', 'font.size': 9,
     'grid.alpha': 0.3, 'lines.linewidth': 1.6, 'savefig.dpi': 125,
     # Names may have dollar signs, which are no formulas.
     'text.parse_math': False}
@@ -152,7 +150,8 @@ def _figure(plot: Plot) -> Figure:
     import matplotlib.figure
 
     heights = [_height_in(panel) for panel in plot.panels]
-    title = textwrap.wrap(_plain(plot.title, 1000), _MOST_COLUMNS)
+    title = textwrap.wrap(_plain(plot.title, 1000).replace(
+        ' %', '\N{NO-BREAK SPACE}%'), _MOST_COLUMNS)
     # Without pyplot, which would look for a screen.
     figure = matplotlib.figure.Figure(
         figsize=(_WIDTH_IN, sum(heights) + 0.2 * len(title)),
@@ -168,7 +167,7 @@ def _figure(plot: Plot) -> Figure:
         if any(each.style == 'bar' for each in panel.series):
             _draw_bars(axes, panel)
         else:
-            _draw_panel(axes, panel, height_in)
+            _draw_panel(axes, panel, height_in, panel is plot.panels[-1])
     return figure
 
 
@@ -211,17 +210,21 @@ def _draw_bars(axes: Axes, panel: Panel) -> None:
     axes.grid(visible=False)
 
 
-def _draw_panel(axes: Axes, panel: Panel, height_in: float) -> None:
+def _draw_panel(axes: Axes, panel: Panel, height_in: float, is_last: bool
+                ) -> None:
     for number, each in enumerate(panel.series):
-        look: dict[str, Any] = {'color': _colour(number, each)}
+        look: dict[str, Any] = {'color': _colour(number, each),
+                                'clip_on': False}
         if each.style == 'area':
             # Not bars: thousands of them would take minutes.
             axes.stairs(each.y, fill=True, **look)
-            if len(each.x) <= _MOST_NAMES:
+            axes.set_xticks(())
+            if is_last and len(each.x) <= _MOST_NAMES:
                 axes.set_xticks([place + 0.5 for place in range(len(each.x))],
                                 [_plain(name) for name in each.x], rotation=90)
         elif each.style == 'points':
-            axes.plot(each.x, each.y, _marker(number, each)[0], clip_on=False,
+            axes.plot(each.x, each.y, 'D' if each.is_published
+                      else _MARKERS[number % len(_MARKERS)],
                       markersize=7 if each.is_published else 3,
                       markerfacecolor='none' if each.is_published else None,
                       **look)
@@ -230,12 +233,12 @@ def _draw_panel(axes: Axes, panel: Panel, height_in: float) -> None:
             axes.plot(each.x, [*each.y, *end], drawstyle=(
                 'steps-post' if each.style == 'step' else 'default'),
                 linestyle=_DASHES[each.dash % len(_DASHES)], **look)
-        if each.x and isinstance(each.x[0], datetime.datetime):
-            _show_dates(axes)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.margins(x=0.01)
-    axes.set_ylim(0, max(panel.top, axes.get_ylim()[1]) or 1)
+    axes.set_ylim(0, max([panel.top, *(
+        1.05 * value for each in panel.series for value in each.y
+        if not math.isnan(value))]) or 1)
     _label(axes, panel.series, height_in)
 
 
@@ -251,8 +254,7 @@ def _label(axes: Axes, series: Sequence[FigureSeries], height_in: float
     for (end, number), place in zip(ends, places, strict=True):
         each = series[number]
         axes.annotate(
-            f'{_marker(number, each)[1]} {_plain(each.label)}'.strip(),
-            (1.005, end), (1.05, place),
+            _plain(each.label), (1.005, end), (1.05, place),
             'axes fraction', va='center', arrowprops={
                 'arrowstyle': '-', 'color': _colour(number, each),
                 'linestyle': _DASHES[each.dash % len(_DASHES)],
@@ -282,27 +284,10 @@ def _colour(number: int, series: FigureSeries) -> str:
     return COLOURS[chosen % len(COLOURS)]
 
 
-def _marker(number: int, series: FigureSeries) -> tuple[str, str]:
-    """Return the marker of points, and how it is written; '' of lines."""
-    if series.style != 'points':
-        return '', ''
-    return (_PUBLISHED, _HOLLOW) if series.is_published else (
-        [*_MARKERS.items()][number % len(_MARKERS)])
-
-
 def _plain(text: object, most: int = _MOST_LETTERS) -> str:
     """Return a text of a user such that it fits, and can be drawn."""
     found = ''.join(each if each.isprintable() else '?' for each in str(text))
     return found if len(found) <= most else f'{found[:most - 1]}…'
-
-
-def _show_dates(axes: Axes) -> None:
-    import matplotlib.dates
-
-    locator = matplotlib.dates.AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(
-        matplotlib.dates.ConciseDateFormatter(locator))
 
 
 def one_line(what: str, values: Iterable[tuple[str, str]]) -> str:

@@ -39,46 +39,37 @@ def plots(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
              for name, (each, capacity) in found.items()}
     of_all = {name for _, capacity in found.values() for name in capacity}
     drawn = [name for name in _NAMES if name in of_all] or sorted(of_all)[:1]
+    is_powered = any('milliwatts' in span.levels for each in spans.values()
+                     for span in each)
     every = (
-        ('use', [_use(name, spans) for name in drawn] + _of_classes(spans),
-         '; '.join(_title(f'Use of {_NAMES.get(name, name)}', spans,
-                          _mean(_all_used(name)), '.0f', ' %')
-                   for name in drawn)),
-        ('servers', _of_servers(spans), '; '.join((
-            _title('Evictions', spans, _sum('notice')),
-            _title('requests refused', spans, _sum('refused'))))),
-        ('hosts', _of_hosts(spans), _title(
-            'Energy', spans, _mean(_level('milliwatts', 1e6), total=True),
-            '.1f', ' kWh') if _is_known('milliwatts', spans) else _title(
-            'Host-hours reserved', spans, _mean(
-                _level('hosts reserved', 1), total=True), '.0f')))
-    return [Plot(f'simulation-{name}', shown, title)
-            for name, panels, title in every
+        ('use', [*(_use(name, spans) for name in drawn), _of_classes(spans)],
+         [_title(f'use of {_NAMES.get(name, name)}', spans, _all_used(name),
+                 '.0f', ' %', is_mean=True) for name in drawn]),
+        ('servers', _of_servers(spans), [
+            _title('evictions', spans, _rate('notice')),
+            _title('requests refused', spans, _rate('refused'))]),
+        ('hosts', _of_hosts(spans), [
+            _title('energy', spans, _level('milliwatts', 1e6), '.1f', ' kWh')
+            if is_powered else _title('host-hours reserved', spans,
+                                      _level('hosts reserved', 1))]))
+    return [Plot(f'simulation-{name}', shown,
+                 '; '.join(titles)[0].upper() + '; '.join(titles)[1:])
+            for name, panels, titles in every
             if (shown := [panel for panel in panels if any(
                 value and not math.isnan(value) for each in panel.series
                 for value in each.y)])]
 
 
-def _title(what: str, spans: _Spans, of: Callable[[Sequence[Span]], float],
-           form: str = '.0f', unit: str = '') -> str:
-    return drawing.one_line(what, (
-        (name, f'{of(each):{form}}{unit}') for name, each in spans.items()))
-
-
-def _mean(of: _Value, total: bool = False
-          ) -> Callable[[Sequence[Span]], float]:
-    """Return the mean over time of a value, or the sum of value times hours.
-    """
-    def found(spans: Sequence[Span]) -> float:
-        hours = sum(span.hours for span in spans)
-        area = math.fsum(of(span) * span.hours for span in spans)
-        return area if total else area / hours if hours else 0.0
-
-    return found
-
-
-def _sum(name: str) -> Callable[[Sequence[Span]], float]:
-    return lambda spans: sum(span.counts.get(name, 0) for span in spans)
+def _title(what: str, spans: _Spans, of: _Value, form: str = '.0f',
+           unit: str = '', is_mean: bool = False) -> str:
+    """Return the integral of a value over time, or its mean, by policy."""
+    found = []
+    for name, each in spans.items():
+        value = math.fsum(of(span) * span.hours for span in each)
+        if is_mean and each:
+            value /= math.fsum(span.hours for span in each)
+        found.append((name, f'{value:{form}}{unit}'))
+    return drawing.one_line(what, found)
 
 
 def _use(name: str, spans: _Spans) -> Panel:
@@ -99,12 +90,12 @@ def _of_servers(spans: _Spans) -> list[Panel]:
                {'': _rate('refused')})]
 
 
-def _of_classes(spans: _Spans) -> list[Panel]:
+def _of_classes(spans: _Spans) -> Panel:
     names = sorted({name.removeprefix(_WANTED) for each in spans.values()
                     for span in each for name in span.levels
                     if name.startswith(_WANTED)})
-    return [_panel('Requested servers that run, by class', '%', spans, {
-        name or '(no class)': _availability(name) for name in names}, 100)]
+    return _panel('Requested servers that run, by class', '%', spans, {
+        name or '(no class)': _availability(name) for name in names}, 100)
 
 
 def _availability(name: str) -> _Value:
@@ -131,11 +122,6 @@ def _of_hosts(spans: _Spans) -> list[Panel]:
                                            for span in each)])
             for line, each in zip(energy.series, spans.values(),
                                   strict=True)])]
-
-
-def _is_known(level: str, spans: _Spans) -> bool:
-    return any(level in span.levels for each in spans.values()
-               for span in each)
 
 
 def _unit(spans: _Spans) -> tuple[str, float]:

@@ -65,20 +65,26 @@ def _reservations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f'reservations: {text}', f'{found[key]:.2f}'
 
 
+def cells(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]
+          ) -> list[list[str]]:
+    """Return the rows of a table, the titles of the summaries first."""
+    columns = [dict(rows(summary)) for summary in summaries]
+    # In the order of the first that has them.
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    return [['', *titles], *(
+        [name, *(column.get(name, '0') for column in columns)]
+        for name in names)]
+
+
 def table(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]
           ) -> list[str]:
     """Return the lines of a table.
 
     :param titles: of the summaries
     """
-    columns = [dict(rows(summary)) for summary in summaries]
-    # In the order of the first that has them.
-    names = list(dict.fromkeys(name for column in columns for name in column))
-    cells = [['', *titles]] if len(titles) > 1 else []
-    cells += [[name, *(column.get(name, '0') for column in columns)]
-              for name in names]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    found = cells(titles, summaries)[len(titles) == 1:]
+    widths = [max(map(len, column)) for column in zip(*found, strict=True)]
     return ['  '.join([
         row[0].ljust(widths[0]),
         *(cell.rjust(width) for cell, width in zip(
-            row[1:], widths[1:], strict=True))]).rstrip() for row in cells]
+            row[1:], widths[1:], strict=True))]).rstrip() for row in found]

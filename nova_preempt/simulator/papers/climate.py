@@ -110,7 +110,6 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         'on demand': simulate(at_once, count, end_s),
         'reserved': simulate(requests, count, end_s),
         'by name': simulate(at_once, count, end_s, is_ranked=False)}
-    compared = list(_figures(found, count, end_s))
     return figures.PaperEvaluation(
         PAPER,
         f'{days} days, {len(requests)} requests for {count} hosts of {CORES} '
@@ -119,7 +118,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         'used. Ours are made up: most are asked for on working days from 8 '
         f'to 20 h, {_AHEAD:.0%} of them for later, often at night. Boots take '
         f'{BOOT_S} s; what hosts draw is made up too.',
-        compared, [_plot(found, figures.by_name(compared))])
+        list(_figures(found, count, end_s)), [_plot(found)])
 
 
 # -- what is asked for -------------------------------------------------------
@@ -297,8 +296,7 @@ def _figures(found: Mapping[str, RunResult], count: int, end_s: int
         'that is depends on how unlike the hosts are')
 
 
-def _plot(found: Mapping[str, RunResult], compared: Mapping[str, Figure]
-          ) -> drawing.Plot:
+def _plot(found: Mapping[str, RunResult]) -> drawing.Plot:
     panels = []
     for name in ('on demand', 'reserved'):
         site = found[name]
@@ -313,7 +311,7 @@ def _plot(found: Mapping[str, RunResult], compared: Mapping[str, Figure]
                                     ('awake', 'hosts on'))]))
     kwh = {name: found[name].totals.used_kwh
            for name in ('all on', 'on demand', 'reserved', 'by name')}
-    delays = {name: float(compared[f'{name}: weighted delay (delay_req)'].ours)
+    delays = {name: power_savings.delay_req(found[name].delays)
               for name in ('on demand', 'reserved')}
     panels += [
         drawing.Panel(title, '', label, [drawing.FigureSeries(

@@ -112,11 +112,6 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float)
 
 
-def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
-    """Return figures by their names, which are unique."""
-    return {each.name: each for each in found}
-
-
 def mean(values: Sequence[float]) -> float:
     """Return the mean, 0 of none."""
     return sum(values) / len(values) if values else 0.0

@@ -3,9 +3,12 @@
 """openstack backlog ..."""
 
 import base64
+import datetime
 import json
 import re
 from unittest import mock
+
+from oslo_utils import timeutils
 
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.client import argtypes
@@ -265,8 +268,29 @@ class TestNumbers(BacklogTestCase):
         file = self.directory / 'a.svg'
         self.openstack('backlog', 'report', '--plot', str(file), *arguments)
         text = file.read_text()
-        for label in ('gold: 50.0% of 1 requests', 'share of their time'):
+        for label in ('gold, 1 requests', 'requests ran: gold 50.0'):
             self.assertRegex(text, re.escape(label))
+
+    def test_ninety_minutes(self):
+        """The report begins with the first request, and has 100 points."""
+        begin = timeutils.utcnow() - datetime.timedelta(minutes=90)
+        with self.db.engine.begin() as connection:
+            connection.exec_driver_sql(
+                'UPDATE backlog_requests SET created_at = ?, updated_at = ?',
+                (f'{begin}', f'{begin}'))
+            connection.exec_driver_sql(
+                'UPDATE backlog_changes SET at = ?', (f'{begin}',))
+        backlog_store.change(
+            self.db, self.made, backlog_model.OPEN,
+            begin + datetime.timedelta(minutes=30),
+            state=backlog_model.ACTIVE)
+        found = self.json('backlog', 'report', '--series')
+        shares = [point['availability']
+                  for point in found['classes'][0]['series']]
+        self.assertEqual({None, 0.0, 1.0}, set(shares) - {
+            share for share in shares if share and share < 1})
+        self.assertLess(20, shares.count(1.0))
+        self.assertLess(10, shares.count(0.0))
 
     def test_nothing_to_plot(self):
         text = self.openstack(

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments and output of nova-preempt-simulate."""
 
+import contextlib
 import importlib.util
 import io
 import json
 import pathlib
+import re
 import sys
 import unittest
 from unittest import mock
 
 from nova_preempt.cmd import simulate
+from nova_preempt.pictures import progress_bar
 from tests.unit.cmd import simulation
 
 
@@ -48,12 +51,13 @@ class TestRun(simulation.Case):
         code, out, _ = self.run_it('--compare', off, '--json')
         self.assertEqual(0, code)
         with_it, without = json.loads(out)
-        self.assertEqual(['defaults', off],
+        self.assertEqual(['defaults', 'off'],
                          [with_it['policy'], without['policy']])
         self.assertEqual(0, with_it['classes']['normal'].get('refused', 0))
         self.assertEqual(1, without['classes']['normal']['refused'])
         code, out, _ = self.run_it('--policy', off, '--compare', off)
-        self.assertEqual([off, off], out.splitlines()[0].split())
+        self.assertEqual(['off', '(1)', 'off', '(2)'],
+                         out.splitlines()[0].split())
 
     def test_a_picture_of_all_policies(self):
         off = self.write('off.conf', '[preemption]\nenabled = false\n')
@@ -167,16 +171,47 @@ class TestRun(simulation.Case):
                      ['--format', 'x']):
             self.assertEqual(2, self.run_it(*args)[0])
 
-    def test_progress(self):
-        times = iter(range(100))
-        stream = io.StringIO()
-        trace = mock.Mock(share=lambda: 0.25)
-        events = [mock.Mock(at_us=864 * 10**8)] * 3
-        self.assertEqual(events, list(simulate._followed(
-            iter(events), trace, None, lambda: next(times), stream)))
-        self.assertEqual(
-            '1 events, 1 a second, day 1.00, 25 %, 3 s left',
-            stream.getvalue().split('\r')[1].strip())
+    def test_names_of_policies(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n')
+        for args, names in (
+                ((), ['defaults (1)', 'off (2)', 'off (3)']),
+                (('--name', 'a', '--name', 'b'), ['a', 'b', 'off'])):
+            _, out, _ = self.run_it('--compare', off, '--compare', off, *args)
+            self.assertEqual(names, re.split(
+                ' {2,}', out.splitlines()[0].strip()))
+        code, _, err = self.run_it('--name', 'a', '--name', 'b')
+        self.assertEqual(1, code)
+        self.assertIn('2 names are given with --name for 1 policies', err)
+
+    def test_one_html_file(self):
+        off = self.write('off.conf', '[preemption]\nenabled = false\n'
+                                     '[database]\nconnection = secret\n')
+        path = self.directory / 'page.html'
+        code, out, err = self.run_it('--compare', off, '--html', str(path),
+                                     '--name', '<script>x()</script>')
+        self.assertEqual(0, code)
+        self.assertIn(f'{path} is written', err)
+        self.assertIn('preemptions', out)
+        page = path.read_text(encoding='utf-8')
+        for text in ('[preemption]enabled', 'preemptions', 'constant:10',
+                     'trace.jsonl', '&lt;script&gt;x()&lt;/script&gt;'):
+            self.assertIn(text, page)
+        self.assertEqual(2, page.count('src="data:image/svg+xml;base64,'))
+        self.assertNotIn('<script', page)
+        self.assertNotIn('secret', page)
+
+    def test_progress_on_a_terminal(self):
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True
+        for args in ((), ('--no-progress',)):
+            with mock.patch.object(progress_bar, '_INTERVAL_S', 0), (
+                    mock.patch.object(sys, 'stderr', terminal)), (
+                    contextlib.redirect_stdout(io.StringIO())):
+                self.assertEqual(0, simulate.main([
+                    'run', '--cloud', self.cloud, self.trace, *args]))
+            self.assertEqual(not args, 'events a second'
+                             in terminal.getvalue())
+            terminal.truncate(0)
 
 
 class TestTraces(simulation.Case):
