@@ -196,9 +196,10 @@ def _draw_bars(axes: Axes, panel: Panel) -> None:
                       color='none' if each.is_published else colour)
             label = each.label if (
                 each.is_published or len(panel.series) > 1) else ''
+            shown = f'{value:{",.0f" if value >= 1000 else ".3g"}}'
             axes.annotate(
-                f'{value:.3g}  {_plain(label)}'.rstrip(), (value, at), (4, 0),
-                textcoords='offset points', va='center')
+                f'{shown}  {_plain(label)}'.rstrip(), (value, at),
+                (4, 0), textcoords='offset points', va='center')
             at += 1
         middles.append((begin + at - 1) / 2)
         at += 0.5
@@ -297,5 +298,5 @@ def one_line(what: str, values: Iterable[tuple[str, str]]) -> str:
     """
     found = list(values)
     return f'{what}: ' + ', '.join(
-        f'{name} {value}' if len(found) > 1 else value
+        f'{value} ({name})' if len(found) > 1 else value
         for name, value in found)

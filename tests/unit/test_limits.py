@@ -40,7 +40,7 @@ ATTRIBUTES = 10
 ROOM_LINES = {
     '': 500, 'api': 2200, 'backlog': 1100, 'classes': 370, 'client': 1000,
     'cloud': 2000, 'cmd': 1575, 'conf': 1420, 'core': 12740, 'db': 2100,
-    'embedded': 1000, 'engine': 630, 'handover': 1575, 'pictures': 264,
+    'embedded': 1000, 'engine': 630, 'handover': 1575, 'pictures': 265,
     'power': 1730, 'reservation': 1420, 'scheduler': 2150, 'sdk': 505,
     'simulator': 4040,
 }

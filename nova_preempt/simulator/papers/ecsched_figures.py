@@ -143,7 +143,7 @@ def plot(runs: SchedulerRuns, overheads: Mapping[tuple[int, int], float]
                       'time with a baseline / with batches (3: or more)',
                       'share of the containers', curves, 1),
         drawing.Panel('Time of a decision (Figure 5)', '', 'seconds', bars)],
-        drawing.one_line('Median gain by batches', (
-            (f'over {baseline}', f'{figures.text(found[0].ours)}, published '
-             + figures.text(found[0].published))
-            for baseline, found in published.items())))
+        'Median gain by batches: ' + ', '.join(
+            f'{figures.text(found[0].ours)} over {baseline} '
+            f'(published: {found[0].published})'
+            for baseline, found in published.items()))

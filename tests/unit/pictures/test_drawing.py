@@ -54,6 +54,8 @@ class TestDraw(unittest.TestCase):
         for text in ('1.23  ours', '2  published', '3  published', 'a', 'b'):
             self.assertIn(text, found)
         self.assertFalse([each for each in found if 'nan' in each])
+        self.assertIn('12,346', texts(picture(
+            FigureSeries('', ['a'], [12345.6], 'bar'))))
         # A single series needs no name.
         self.assertIn('1', texts(picture(
             FigureSeries('ours', ['a'], [1], 'bar'))))
@@ -128,6 +130,6 @@ class TestStyle(unittest.TestCase):
                 self.assertAlmostEqual(one, other)
 
     def test_one_line(self):
-        self.assertEqual('Use: a 1 %, b 2', drawing.one_line(
+        self.assertEqual('Use: 1 % (a), 2 (b)', drawing.one_line(
             'Use', [('a', '1 %'), ('b', '2')]))
         self.assertEqual('Use: 1', drawing.one_line('Use', [('a', '1')]))

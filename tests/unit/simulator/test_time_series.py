@@ -127,8 +127,9 @@ class TestPicture(unittest.TestCase):
             (each.colour, each.dash) for each in both[0].panels[0].series])
         self.assertEqual(['a', 'b'],
                          [each.label for each in both[1].panels[1].series])
-        self.assertEqual('Evictions: a 1, b 1; requests refused: a 1, b 1',
-                         both[1].title)
+        self.assertEqual(
+            'Evictions: 1 (a), 1 (b); requests refused: 1 (a), 1 (b)',
+            both[1].title)
 
     def test_hosts_and_energy_where_they_are_known(self):
         made = time_series.Series()
