@@ -361,7 +361,7 @@ def roll_backs_end_victims_at_once():
                              end)
 
 
-@fault(None, 'notices_are_withdrawn')
+@fault(93, 'notices_are_withdrawn')
 def late_notices_stay():
     """A notice stays that was written after the decision was rolled back."""
     def clear(self, uuid, decision_uuid=''):
