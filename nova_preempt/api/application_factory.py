@@ -17,6 +17,7 @@ from nova_preempt.cloud import nova_conf
 import nova_preempt.conf
 from nova_preempt.conf import option_checks
 from nova_preempt.db import connection
+from nova_preempt.webhook import target_check
 
 CONF = nova_conf.CONF
 
@@ -26,7 +27,7 @@ FILES = 'OS_NOVA_CONFIG_FILES'
 # Rules that nova-preempt-status checks on any host. authenticated()
 # checks [keystone_authtoken], which hosts without the API do not need.
 RULES = (connection.check_url, rpc.check_transport, secret_encryption.check,
-         authentication.check_audit_map)
+         authentication.check_audit_map, target_check.load_rules)
 
 
 def make_application(arguments=()):

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import requester_identity
 from nova_preempt.api import http_errors
+from nova_preempt.core import webhook_targets
 from nova_preempt.core.backlog import redaction
 
 LOG = logging.getLogger(__name__)
@@ -64,6 +65,9 @@ def _made(answer):
 
 def _shown(body):
     """Return the redacted body; a shortened text if it is too long."""
+    if isinstance(body, dict) and 'webhook' in body:
+        # Its secret, and a path that may be one.
+        body = {'webhook': webhook_targets.origin(body['webhook']['url'])}
     request = body.get('request') if isinstance(body, dict) else None
     if isinstance(request, dict) and 'body' in request:
         body = {**body, 'request': {

@@ -18,12 +18,13 @@ from nova_preempt.api import reservation_handlers
 from nova_preempt.api import schemas
 from nova_preempt.api import service_class_handlers
 from nova_preempt.api import status_handler
+from nova_preempt.api import webhook_handlers
 
 _MODULES = (preemption_handlers, reservable_host_handlers,
             reservation_handlers, pause_handlers, energy_handlers,
             backlog_handlers, backlog_statistics_handlers,
             backlog_plan_handler, service_class_handlers, status_handler,
-            eviction_rate_handler)
+            eviction_rate_handler, webhook_handlers)
 
 
 @operation.serves('GET', '/v1/openapi.json', None, {'type': 'object'})

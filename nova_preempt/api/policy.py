@@ -61,10 +61,14 @@ STATISTICS = 'preemption:statistics'
 STATUS = 'preemption:status'
 PAUSE = 'preemption:pause'
 PAUSE_LIST = 'preemption:pause:list'
+WEBHOOK_DELETE = 'preemption:webhook:delete'
+WEBHOOK_SHOW = 'preemption:webhook:show'
+WEBHOOK_UPDATE = 'preemption:webhook:update'
 
 _RESERVATION = '/v1/reservations/{reservation_id}'
 _LIMITS = '/v1/reservation-limits/{project_id}'
 _REQUEST = '/v1/requests/{request_id}'
+_WEBHOOK = '/v1/webhooks/{project_id}'
 
 _BASE = [
     policy.RuleDefault('preemption_admin', 'role:admin',
@@ -204,6 +208,12 @@ _DOCUMENTED = [
     _rule(BACKLOG_DELETE, OWNER,
           'Cancel a request of the own user, and have its servers deleted.',
           'DELETE', _REQUEST),
+    _rule(WEBHOOK_SHOW, READER, 'Show the webhook of the project.',
+          'GET', _WEBHOOK),
+    _rule(WEBHOOK_UPDATE, MEMBER, 'Set the webhook of the project.',
+          'PUT', _WEBHOOK),
+    _rule(WEBHOOK_DELETE, MEMBER, 'Delete the webhook of the project.',
+          'DELETE', _WEBHOOK),
 ]
 
 

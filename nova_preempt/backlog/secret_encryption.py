@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypts the secrets of a request while it waits.
+"""Encrypts the secrets of waiting requests and of webhooks.
 
 Uses Fernet of the package cryptography: AES in CBC mode with an HMAC. A file
 has the keys, one a line: the first encrypts, all decrypt. It is read for each
@@ -48,7 +48,7 @@ def check(conf):
 
 
 class SecretCipher:
-    """Encrypts and decrypts the secrets of requests.
+    """Encrypts and decrypts the secrets of requests and webhooks.
 
     :param options: [backlog] of the configuration
     """
@@ -57,8 +57,9 @@ class SecretCipher:
         self._options = options
 
     def seal(self, request_uuid, secrets):
-        """Return the encrypted secrets of a request.
+        """Return the encrypted secrets of a request or webhook.
 
+        :param request_uuid: or the id of the webhook's project
         :raises NoKey, BadKeys:
         """
         # With the uuid, so that they cannot be put into another request.
@@ -78,6 +79,13 @@ class SecretCipher:
         token = sealed(request.uuid)
         if not token:
             raise CannotDecrypt('Its password and user data were deleted.')
+        return self.unseal(request.uuid, token)
+
+    def unseal(self, owner, token):
+        """Return the secrets that seal() has encrypted for an owner.
+
+        :raises CannotDecrypt: its text is about a request
+        """
         try:
             plain = json.loads(
                 fernet.MultiFernet(self.keys()).decrypt(token.encode()))
@@ -91,7 +99,7 @@ class SecretCipher:
             raise CannotDecrypt(
                 f'{text}, as the key file of the service is invalid.',
                 f'{text}: {exc}') from None
-        if plain['request'] != request.uuid:
+        if plain['request'] != owner:
             raise CannotDecrypt('Its password and user data belong to '
                                 'another request.')
         return plain['secrets']

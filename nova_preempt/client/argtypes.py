@@ -70,11 +70,7 @@ def quantity(text):
 def host_properties(text):
     """Return a filter from JSON, or from the file of @path."""
     if text.startswith('@'):
-        try:
-            text = pathlib.Path(text[1:]).read_text(encoding='utf-8')
-        except (OSError, ValueError) as exc:
-            raise argparse.ArgumentTypeError(
-                f'{text[1:]} cannot be read: {exc}') from None
+        text = file_text(text[1:])
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as exc:
@@ -108,3 +104,12 @@ def sort_key(text):
         raise argparse.ArgumentTypeError(
             f'{text!r} must be <column>, <column>:asc or <column>:desc')
     return re.sub(r'\W+', '_', name.lower()).strip('_'), direction == 'desc'
+
+
+def file_text(path):
+    """Return the text of a file, without spaces around it."""
+    try:
+        return pathlib.Path(path).read_text(encoding='utf-8').strip()
+    except (OSError, ValueError) as exc:
+        raise argparse.ArgumentTypeError(
+            f'{path} cannot be read: {exc}') from None

@@ -41,10 +41,8 @@ def main(argv=None):
         print(f'nova-preempt-api: {exc}', file=sys.stderr)
         return 1
     options = CONF.preemption_api
-    with make_server(options.bind_host, options.bind_port,
-                     application) as server:
-        print(f'Listening on {options.bind_host}:{server.server_port}',
-              flush=True)
+    with make_server('127.0.0.1', options.bind_port, application) as server:
+        print(f'Listening on 127.0.0.1:{server.server_port}', flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage backlog rotate-keys: re-encrypts secrets of requests."""
+"""nova-preempt-manage backlog rotate-keys: re-encrypts stored secrets."""
 
 import dataclasses
 
@@ -12,6 +12,7 @@ from nova_preempt.backlog import secret_encryption
 from nova_preempt.cmd import arguments
 from nova_preempt.db import backlog_secrets
 from nova_preempt.db import schema_upgrade
+from nova_preempt.db import webhook_secrets
 
 CONF = nova.conf.CONF
 
@@ -20,11 +21,11 @@ COMMAND = 'nova-preempt-manage backlog rotate-keys'
 
 @dataclasses.dataclass
 class KeyUse:
-    """Requests with secrets, by the key of the encryption.
+    """Secrets of requests and webhooks, by the key of the encryption.
 
-    :ivar current: number of requests with the first key
-    :ivar older: number of requests with another key of the file
-    :ivar lost: uuids of requests that no key opens
+    :ivar current: number of secrets with the first key
+    :ivar older: number of secrets with another key of the file
+    :ivar lost: the requests and webhooks whose secret no key opens
     """
 
     current: int = 0
@@ -33,24 +34,26 @@ class KeyUse:
 
 
 def count_keys(database, keys, renews=False):
-    """Count requests by key; optionally re-encrypt with the first key.
+    """Count secrets by key; optionally re-encrypt with the first key.
 
     :param keys: a secret_encryption.SecretCipher
     :raises NoKey, BadKeys:
     """
     found = KeyUse()
-    for uuid, token in backlog_secrets.each(database):
-        try:
-            newer = keys.renewed(token)
-        except secret_encryption.CannotDecrypt:
-            found.lost.append(uuid)
-            continue
-        if newer == token:
-            found.current += 1
-            continue
-        found.older += 1
-        if renews:
-            backlog_secrets.replace(database, uuid, token, newer)
+    for kind, store in (('request', backlog_secrets),
+                        ('the webhook of project', webhook_secrets)):
+        for owner, token in store.each(database):
+            try:
+                newer = keys.renewed(token)
+            except secret_encryption.CannotDecrypt:
+                found.lost.append(f'{kind} {owner}')
+                continue
+            if newer == token:
+                found.current += 1
+                continue
+            found.older += 1
+            if renews:
+                store.replace(database, owner, token, newer)
     return found
 
 
@@ -58,8 +61,9 @@ def add_parsers(groups):
     """Add "backlog rotate-keys"."""
     commands = arguments.add_group(groups, 'backlog', 'waiting requests')
     commands.add_parser(
-        'rotate-keys', help='encrypt secrets of requests with the first key '
-        'of [backlog]secret_key_file, to let you remove the others'
+        'rotate-keys', help='encrypt secrets of requests and webhooks with '
+        'the first key of [backlog]secret_key_file, to let you remove the '
+        'others'
     ).set_defaults(run=_rotate)
 
 
@@ -70,10 +74,10 @@ def _rotate(_args):
         found = count_keys(db.Database(CONF), keys, renews=True)
     except (secret_encryption.NoKey, secret_encryption.BadKeys) as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
-    print(f'{found.older} requests were encrypted again; {found.current} '
+    print(f'{found.older} secrets were encrypted again; {found.current} '
           'already had the first key.')
-    for uuid in found.lost:
-        print(f'No key decrypts request {uuid}.')
+    for owner in found.lost:
+        print(f'No key decrypts the secret of {owner}.')
     return 1 if found.lost else 0
 
 
@@ -83,7 +87,7 @@ def check(conf, away):
     :param away: exceptions of an unavailable database
     """
     code = upgradecheck.Code
-    if not conf.backlog.enabled:
+    if not (conf.backlog.enabled or conf.preemption_api.webhook_targets):
         return upgradecheck.Result(code.SUCCESS)
     keys = secret_encryption.SecretCipher(conf.backlog)
     try:
@@ -93,8 +97,8 @@ def check(conf, away):
         found = count_keys(database, keys)
     except secret_encryption.NoKey as exc:
         return upgradecheck.Result(
-            code.WARNING, f'{exc} Requests for servers with user data or a '
-            'password are refused.')
+            code.WARNING, f'{exc} Webhooks, and requests for servers with '
+            'user data or a password, are refused.')
     except secret_encryption.BadKeys:
         return upgradecheck.Result(code.SUCCESS, 'See "Options".')
     except (schema_upgrade.WrongTables, *away):
@@ -104,10 +108,10 @@ def check(conf, away):
     if found.lost:
         return upgradecheck.Result(
             code.WARNING, f'No key in [backlog]secret_key_file decrypts '
-            f'{len(found.lost)} requests; they start only after you have '
-            'appended their keys to the file.')
+            f'{len(found.lost)} secrets of requests or webhooks, which are '
+            'of no use until you have appended their keys to the file.')
     if found.older:
         return upgradecheck.Result(
-            code.SUCCESS, f'{found.older} requests do not use the first key: '
+            code.SUCCESS, f'{found.older} secrets do not use the first key: '
             f'run "{COMMAND}" before you remove other keys.')
     return upgradecheck.Result(code.SUCCESS)

@@ -105,17 +105,17 @@ that has servers.
     cfg.StrOpt(
         'secret_key_file', default='',
         help="""
-File with the keys that encrypt the password, user data and files of servers
-(``adminPass``, ``user_data``, ``personality``) in the database while a request
-waits; they are deleted when it is closed. The API and the engine need the same
+File with the keys that encrypt secrets of webhooks, and the password, user
+data and files of servers (``adminPass``, ``user_data``, ``personality``) while
+a request waits, in the database. All services but schedulers need the same
 keys, one per line: the first encrypts, all decrypt. A key is 32 random bytes
 as URL-safe base64; ``head -c 32 /dev/urandom | base64 | tr +/ -_`` prints one.
 To rotate keys, insert a new key as the first line, run ``nova-preempt-manage
 backlog rotate-keys``, and remove the old key. The file is read each time that
 a key is needed.
 
-Empty, the default, refuses requests with such secrets: they are never stored
-in clear text.
+Empty, the default, refuses webhooks and requests with such secrets: they are
+never stored in clear text.
 """),
     cfg.IntOpt(
         'hold_after_s', default=3600, min=0, mutable=True,

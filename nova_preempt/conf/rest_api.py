@@ -7,15 +7,10 @@ from oslo_config import cfg
 GROUP = 'preemption_api'
 
 OPTS = [
-    cfg.HostAddressOpt(
-        'bind_host', default='127.0.0.1',
-        help="""
-Address on which the command ``nova-preempt-api`` listens. Local by default,
-since it has no TLS and needs a proxy. Other WSGI servers ignore it.
-"""),
     cfg.PortOpt(
         'bind_port', default=8790,
-        help='Port on which the command ``nova-preempt-api`` listens.'),
+        help='Port of 127.0.0.1 on which the command ``nova-preempt-api`` '
+             'listens. It has no TLS; other WSGI servers ignore it.'),
     cfg.StrOpt(
         'auth_strategy', default='keystone',
         choices=[
@@ -41,6 +36,16 @@ has each change and the user who requested it in any case.
 Seconds to wait for responses of the scheduler and the engine. It should be
 less than the request timeout of the WSGI server and its proxy; half a minute,
 the default, is below the common timeout of a minute.
+"""),
+    cfg.ListOpt(
+        'webhook_targets', default=[],
+        help="""
+Where the webhooks of projects may be: ``https:443`` allows a scheme and port,
+``-192.0.2.0/24`` refuses a network, ``+10.1.0.0/16`` allows one that is not
+public; others that are not public are refused. List the cloud's public
+networks with ``-``. Empty, the default, allows no webhooks, since they make
+``nova-preempt-webhook`` call addresses that users choose. Set the same value
+for both services.
 """),
 ]
 

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import mysql
 
 from nova_preempt.core import eviction_rates
 from nova_preempt.core import quotas
+from nova_preempt.core import webhook_delivery
 from nova_preempt.core.energy import wake_choice
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import row_schemas
@@ -132,6 +133,15 @@ EvictionSample = mapped(
     indexes={'eviction_samples_at_idx': ['at']})
 
 Pause = mapped('pauses', row_schemas.Pause, ['what'])
+
+Webhook = mapped('webhooks', webhook_delivery.Webhook, ['project_id'],
+                 url=sa.Text(), sealed=sa.Text(), last_error=sa.Text())
+
+WebhookDelivery = mapped(
+    'webhook_deliveries', webhook_delivery.Delivery, ['id'],
+    indexes={'webhook_deliveries_project_id_idx': ['project_id', 'next_at'],
+             'webhook_deliveries_expires_at_idx': ['expires_at']},
+    body=sa.Text())
 
 QuotaClaim = mapped(
     'quota_claims', quotas.QuotaClaim, [],

@@ -20,6 +20,7 @@ from nova_preempt.sdk.v1 import backlog as _requests
 from nova_preempt.sdk.v1 import energy
 from nova_preempt.sdk.v1 import preemption as _preemption
 from nova_preempt.sdk.v1 import reservation as _reservation
+from nova_preempt.sdk.v1 import webhook as _webhook
 
 # Final statuses.
 _PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
@@ -342,3 +343,38 @@ class Proxy(_backlog.BacklogMixin, _energy.EnergyMixin):
         """
         self._delete(_reservation.ReservationLimits,
                      resource.Resource._get_id(project), ignore_missing)
+
+    def get_webhook(self, project: resource.Resource | str | None = None
+                    ) -> _webhook.Webhook:
+        """Get the webhook of a project, without its secret.
+
+        :param project: id of the project, None for the project of the token
+        :returns: one Webhook
+        :raises NotFoundException: the project has none
+        """
+        return self._show(_webhook.Webhook, project or self.get_project_id())
+
+    def set_webhook(self, url: str, secret: str | None = None,
+                    project: resource.Resource | str | None = None
+                    ) -> _webhook.Webhook:
+        """Set the webhook of a project, and send a test event to it.
+
+        :param secret: None keeps that of the webhook that it replaces, or
+            makes one
+        :param project: see get_webhook()
+        :returns: the Webhook, with the secret if it was made
+        """
+        return self._change(_webhook.Webhook,
+                            project or self.get_project_id() or '', {
+                                'url': url,
+                                **({'secret': secret} if secret else {})})
+
+    def delete_webhook(self, project: resource.Resource | str | None = None,
+                       ignore_missing: bool = True) -> None:
+        """Delete the webhook of a project, and the events that wait for it.
+
+        :param project: see get_webhook()
+        :param ignore_missing: do not raise NotFoundException
+        """
+        self._delete(_webhook.Webhook, resource.Resource._get_id(
+            project or self.get_project_id() or ''), ignore_missing)

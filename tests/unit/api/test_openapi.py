@@ -41,7 +41,10 @@ OPERATIONS = (
     ('/v1/requests/{request_id}', 'patch'),
     ('/v1/requests/{request_id}', 'delete'),
     ('/v1/requests-statistics', 'get'), ('/v1/requests-report', 'get'),
-    ('/v1/backlog-plan', 'get'), ('/v1/classes', 'get'))
+    ('/v1/backlog-plan', 'get'), ('/v1/classes', 'get'),
+    ('/v1/webhooks/{project_id}', 'get'),
+    ('/v1/webhooks/{project_id}', 'put'),
+    ('/v1/webhooks/{project_id}', 'delete'))
 
 
 def fields(document):
@@ -70,7 +73,7 @@ def members(schema, path):
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.8'
+    microversion = '1.9'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -92,7 +95,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.8'
+    microversion = '1.9'
     #: Of each of the three kinds of requests; tests.slow has more.
     examples = 3
 
@@ -121,7 +124,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.8'}
+                   'OpenStack-API-Version': 'preemption 1.9'}
 
         @hypothesis.settings(
             max_examples=self.examples, print_blob=False,

@@ -14,9 +14,11 @@ from nova_preempt import db
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import rotate_keys
+from nova_preempt.core import webhook_delivery
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.db import backlog_secrets
 from nova_preempt.db import backlog_store
+from nova_preempt.db import webhooks
 from tests.unit.api import base
 from tests.unit.db import test_backlog_store
 
@@ -77,12 +79,31 @@ class TestRotate(RotateTestCase):
                                  state=backlog_model.CANCELLED)
             status, text = self.rotate()
         self.assertEqual(0, status)
-        self.assertIn('3 requests were encrypted again; 1 already', text)
+        self.assertIn('3 secrets were encrypted again; 1 already', text)
         self.write(new)
         for uuid in ('r1', 'r3', 'r4', 'r5'):
             self.assertEqual(SECRETS, self.opened(uuid))
         self.assertIsNone(backlog_secrets.get(self.db, 'r2'))
-        self.assertIn('0 requests were encrypted again; 4', self.rotate()[1])
+        self.assertIn('0 secrets were encrypted again; 4', self.rotate()[1])
+
+    def test_webhooks(self):
+        old, new = key(), key()
+        self.write(old)
+        now = test_backlog_store.NOW
+        for project in ('p', 'q'):
+            webhooks.put(self.db, webhook_delivery.Webhook(
+                project, '', self.sealing.seal(project, 'hunter2'), 'u', now,
+                now))
+        self.write(new, old)
+        self.assertIn('2 secrets were encrypted again', self.rotate()[1])
+        self.write(new)
+        self.assertEqual('hunter2', self.sealing.unseal(
+            'p', webhooks.get(self.db, 'p').sealed))
+        with self.assertRaises(secret_encryption.CannotDecrypt):
+            self.sealing.unseal('q', webhooks.get(self.db, 'p').sealed)
+        self.write(key())
+        self.assertIn('decrypts the secret of the webhook of project q.',
+                      self.rotate()[1])
 
     def test_a_request_that_no_key_decrypts(self):
         self.write(key())
@@ -91,7 +112,7 @@ class TestRotate(RotateTestCase):
         before = backlog_secrets.get(self.db, 'r1')
         status, text = self.rotate()
         self.assertEqual(1, status)
-        self.assertIn('No key decrypts request r1.', text)
+        self.assertIn('No key decrypts the secret of request r1.', text)
         self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
     def test_a_request_that_is_closed_meanwhile(self):
@@ -135,12 +156,12 @@ class TestCheck(RotateTestCase):
         self.write(new, old)
         code, text = self.check()
         self.assertEqual('SUCCESS', code)
-        self.assertIn('2 requests do not use the first key', text)
+        self.assertIn('2 secrets do not use the first key', text)
         before = backlog_secrets.get(self.db, 'r1')
         self.write(new)
         code, text = self.check()
         self.assertEqual('WARNING', code)
-        self.assertIn('decrypts 2 requests', text)
+        self.assertIn('decrypts 2 secrets', text)
         # It only looks.
         self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls the webhooks of projects, as nova-preempt-webhook and the API do."""
