@@ -20,7 +20,7 @@ EVENTLET ?=
 BENCHES = bench/batch.py bench/victims.py bench/schedule.py \
 	bench/energy.py bench/decisions.py bench/servers.py bench/simulator.py \
 	bench/reservations.py bench/reservation_filter.py bench/backlog.py \
-	bench/classes.py bench/orders.py
+	bench/classes.py bench/orders.py bench/duel.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
 SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh \
 	tools/kolla/render.sh

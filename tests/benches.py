@@ -17,6 +17,7 @@ PLAIN = (
     'batch --hosts 8 --requests 5 --repetitions 1',
     'classes --servers 10',
     'decisions --hosts 10 --requests 10',
+    'duel --seeds 1',
     'orders --requests 10',
     'reservation_filter --hosts 4 --reservations 4 --repetitions 1',
     'reservations --hosts 4 --reservations 10 --repetitions 1',
@@ -31,7 +32,8 @@ WITH_CLOUD = (
 )
 
 # Modules that benchmarks share.
-_SHARED = frozenset(('copies', 'schedulers'))
+_SHARED = frozenset((
+    'copies', 'duel_policies', 'duel_score', 'duel_traces', 'schedulers'))
 
 # All in one process, for to import Nova takes longest.
 _RUN = """
