@@ -43,7 +43,7 @@ POLICIES = {
     'aardvark, chance': (_AARDVARK, {'strategy': 'chance',
                                      'max_attempts': 20}, costs.count),
     'aardvark, strict': (_AARDVARK, {'strategy': 'strict'}, costs.count),
-    'Watcher': (_WATCHER, {'free_percentage': 10, 'min_age_s': 0,
+    'Watcher': (_WATCHER, {'free_percentage': 0, 'min_age_s': 0,
                            'on_request': True}, costs.count),
     'Blazar': (_BLAZAR, {}, costs.count),
     'nova-preempt': (_OURS, {}, costs.partial_hour),
