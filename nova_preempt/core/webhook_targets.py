@@ -43,7 +43,7 @@ class Refused(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """What the operator allows.
+    """The ports and networks that the operator lets webhooks call.
 
     :ivar ports: (scheme, port) that may be called; none if webhooks are off
     :ivar refused: public networks that may not be called

@@ -78,7 +78,7 @@ class TestPolicies(unittest.TestCase):
                    notice_s=30)
 
     def test_blazar(self):
-        """All preemptible servers of the first host end."""
+        """Blazar deletes all preemptible servers of the first host."""
         self.check(['s1', 's3'], [2], 90 + 2 * 88, duel_policies.Blazar)
 
     def test_blazar_with_a_random_host(self):
@@ -111,7 +111,7 @@ class TestPolicies(unittest.TestCase):
         self.assertEqual(1, score.counts['refused', 'normal'])
 
     def test_aardvark_chance(self):
-        """Of a random host, in random order, until the request fits."""
+        """It deletes servers of a random host until the request fits."""
         allowed = {('s3',), ('s1', 's3'), ('s4',), ('s2', 's4')}
         found = {tuple(self.run_policy(
             duel_policies.Aardvark, *SPOTS, NORMAL, seed=seed,
@@ -153,7 +153,7 @@ class TestPolicies(unittest.TestCase):
         self.assertEqual([0], score.delays_us)
 
     def test_combinations(self):
-        """Of equal sums the shortest and first, as from a full list."""
+        """Of sets with equal amounts, the smallest and first is kept."""
         amounts = [(1, 2), (2, 1), (2, 1), (3, 3), (1, 2)]
         left = (-3, -2)
         expected = {}

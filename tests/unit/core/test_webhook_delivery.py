@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What projects are told, the signature, and retries."""
+"""Tests of the body, the signature and the retries of webhooks."""
 
 import datetime
 import json

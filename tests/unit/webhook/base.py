@@ -40,7 +40,7 @@ class WebhookTestCase(base.DatabaseTestCase):
         return found
 
     def allow(self, *allowed, more=('+127.0.0.0/8',)):
-        """Allow the ports of receivers."""
+        """Let webhooks call the ports of the receivers of a test."""
         known = self.conf.preemption_api.webhook_targets
         self.conf.set_override('webhook_targets', sorted({
             *known, *more, *(f'{item.scheme}:{item.port}'

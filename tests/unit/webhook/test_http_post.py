@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One POST, to receivers that behave and to receivers that do not."""
+"""Tests of one POST request, also to receivers that misbehave."""
 
 import os
 import ssl
