@@ -132,6 +132,8 @@ class Reservation:
     """A reservation whose time has come.
 
     :ivar says: whether it tells its owner that it is not as it should be
+    :ivar may_use: uuids of the servers that may be on its hosts: its own, and
+        locked ones of which it tells
     :ivar available: if it lacks empty hosts, those that it could have: no
         other reservation has them, and all their servers can be evicted
     :ivar strangers: uuids of other servers that got a host of it, though the

@@ -199,23 +199,23 @@ class Reservations:
             return session.execute(query).rowcount == 1
 
     @transaction_retries.retried
-    def set_host(self, uuid, host, status, reason=''):
+    def set_host(self, uuid, host, status, reason='', public_reason=''):
         """Set the status of a host of a reservation.
 
         :param status: ASSIGNED, EMPTYING or READY; see replace_host()
+        :param reason: why it is not empty though it has been
+        :param public_reason: the same for its owner
         :returns: False if the reservation does not hold this host
         """
-        row = models.ReservationHost
         told = status == reservation_model.READY and self._has_started(uuid)
         with self._db.writer() as session:
             # From now on servers of the reservation may be placed there.
             if told:
                 calendar_changes.raise_generation(session, reservations=[uuid])
-            return session.execute(
-                sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.host == host).where(row.status
-                                               != reservation_model.LOST)
-                .values(status=status, reason=reason)).rowcount == 1
+            return _change_host(
+                session, uuid, host,
+                models.ReservationHost.status != reservation_model.LOST,
+                status=status, reason=reason, public_reason=public_reason) == 1
 
     def _has_started(self, uuid):
         # Not from a replica, which may lag. It is never unset.
@@ -333,11 +333,11 @@ def _granted(reservation, found: core.FoundWindow, now):
             for host in sorted(found.hosts)))
 
 
-def _change_host(session, uuid, host, **values):
+def _change_host(session, uuid, host, *conditions, **values):
     row = models.ReservationHost
     return session.execute(
         sa.update(row).where(row.reservation_uuid == uuid)
-        .where(row.host == host).values(**values)).rowcount
+        .where(row.host == host, *conditions).values(**values)).rowcount
 
 
 def _get(session, uuid, project_id=None):

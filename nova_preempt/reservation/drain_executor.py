@@ -35,14 +35,12 @@ class DrainExecutor:
         self._clock = clock
         self._is_enabled = is_enabled
         self._memories = {}        # uuid: reservation_controller.Memory
-        self._seen = set()         # (uuid, uuid of a foreign server)
         self._left = set()         # uuids of reservations that do not begin
 
     def forget(self, uuids):
         """Forget all reservations but these."""
         self._memories = {uuid: memory for uuid, memory
                           in self._memories.items() if uuid in uuids}
-        self._seen = {key for key in self._seen if key[0] in uuids}
         self._left &= uuids
 
     def keep(self, reservation, hosts, running):
@@ -80,7 +78,6 @@ class DrainExecutor:
         """Carry out an intent; return whether its hosts have changed."""
         act = {reservation_controller.Evict: self._evict,
                reservation_controller.Migrate: self._migrate,
-               reservation_controller.ReportStrangers: self._warn_of_strangers,
                reservation_controller.SetHost: self._set_host,
                reservation_controller.StartReservation: self._start,
                reservation_controller.ReplaceHost: self._replace,
@@ -100,8 +97,14 @@ class DrainExecutor:
         return self._reader.healing.give_back(view.reservation, intent)
 
     def _set_host(self, intent, view):
-        self._reservations.set_host(view.reservation.uuid, intent.host,
-                                    intent.status)
+        uuid, public_reason = view.reservation.uuid, ''
+        if intent.reason:
+            public_reason = 'other servers are on it'
+            LOG.warning('Host %(host)s of reservation %(uuid)s: %(reason)s',
+                        {'host': intent.host, 'uuid': uuid,
+                         'reason': intent.reason})
+        self._reservations.set_host(uuid, intent.host, intent.status,
+                                    intent.reason, public_reason)
 
     def _start(self, _intent, view):
         self._lease_events.start(view.reservation.uuid)
@@ -123,16 +126,6 @@ class DrainExecutor:
         except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
             LOG.debug('On host %(host)s servers %(exc)s',
                       {'host': intent.host, 'exc': exc})
-
-    def _warn_of_strangers(self, intent, view):
-        uuid = view.reservation.uuid
-        for server in intent.servers:
-            if (uuid, server) not in self._seen:
-                LOG.warning('Server %(server)s is on host %(host)s, which is '
-                            'reserved by reservation %(uuid)s.',
-                            {'server': server, 'host': intent.host,
-                             'uuid': uuid})
-                self._seen.add((uuid, server))
 
     def _leave(self, reservation):
         """Warn that a reservation does not begin, as they are disabled."""

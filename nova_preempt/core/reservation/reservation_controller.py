@@ -50,19 +50,15 @@ class Migrate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ReportStrangers:
-    """Report servers of others on a host of the reservation."""
-
-    host: str
-    servers: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class SetHost:
-    """Record the status of a host of the reservation."""
+    """Record the status of a host of the reservation.
+
+    :ivar reason: why it is not empty though it has been
+    """
 
     host: str
     status: str
+    reason: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +85,7 @@ class StartReservation:
     """Start the reservation."""
 
 
-Intent: TypeAlias = (Evict | Migrate | ReportStrangers | SetHost | ReplaceHost
+Intent: TypeAlias = (Evict | Migrate | SetHost | ReplaceHost
     | host_replacement.ReturnHost | StartReservation)
 
 
@@ -160,7 +156,7 @@ def step(view: observed_hosts.ReservationView, memory: Memory,
             continue
         if (reservation.ready_at is not None
             and host.status == reservation_model.READY):
-            looks.turn_away(host.host, seen)
+            looks.turn_away(host, seen)
         elif looks.keep_empty(host, seen):
             return looks.step(now_us)
     return looks.finish()
@@ -172,10 +168,8 @@ def _other_hosts(view: observed_hosts.ReservationView) -> tuple[Intent, ...]:
     down = [name for name in reservation.held if name in view.down]
     if down:
         names = tuple(view.candidates())
-        return tuple(
-            ReplaceHost(
-                name, names, Loss.DOWN, or_lose=True)
-            for name in down)
+        return tuple(ReplaceHost(name, names, Loss.DOWN, or_lose=True)
+                     for name in down)
     if reservation.ready_at is not None:
         former = view.former()
         found = former and host_replacement.returns(
@@ -244,18 +238,22 @@ class _HostSteps:
             return self.step(None)
         return self.step(self._now_us + round(in_s * SECOND))
 
-    def turn_away(self, name: str, seen: observed_hosts.Host) -> None:
+    def turn_away(self, host: reservation_model.Assignment,
+                  seen: observed_hosts.Host) -> None:
         """Drain servers of others from a host that has been empty.
 
         Such a server was being scheduled at the start, or was put there by an
         administrator; it is drained as before the start.
         """
-        servers = () if seen.dark else self._view.servers(name)
-        strangers = tuple(server.uuid for server in servers
-                          if self._reservation.uuid not in server.named)
-        if strangers:
-            self._intents.append(ReportStrangers(name, strangers))
-            self._drain(name, servers)
+        if seen.dark:
+            return
+        servers = self._view.servers(host.host)
+        others = ", ".join(server.uuid for server in servers
+                           if self._reservation.uuid not in server.named)
+        self._set(host, reservation_model.READY,
+                  others and f"other servers are on it: {others}")
+        if others:
+            self._drain(host.host, servers)
             self._has_strangers = True
 
     def keep_empty(self, host: reservation_model.Assignment,
@@ -279,8 +277,7 @@ class _HostSteps:
             self._set(host, reservation_model.EMPTYING)
             return False
         names = names or self._view.candidates()
-        loss = (Loss.OCCUPIED if seen.asleep is None
-                else Loss.ASLEEP)
+        loss = Loss.OCCUPIED if seen.asleep is None else Loss.ASLEEP
         self._intents.append(ReplaceHost(
             name, tuple(names), loss, or_lose, residents, found.blocking))
         self._hosts[name] = dataclasses.replace(host,
@@ -328,21 +325,20 @@ class _HostSteps:
                                    self._view.caps(free) if free else ())
         self._intents += [
             Migrate(name, uuid) for uuid in found.move
-            if not
-            self._is_recent(residents[uuid].asked_us, drain_rules.RETRY_S)]
+            if not self._is_recent(residents[uuid].asked_us,
+                                   drain_rules.RETRY_S)]
         if found.notice:
             groups = drain_rules.by_notice(
                 {uuid: residents[uuid].notice_s for uuid in found.notice},
                 self._view.evicting())
-            self._intents += [Evict(name, uuids)
-                              for uuids in groups]
+            self._intents += [Evict(name, uuids) for uuids in groups]
         return found, tuple(residents.values())
 
-    def _set(self, host: reservation_model.Assignment, status: str) -> None:
-        if host.status != status:
+    def _set(self, host: reservation_model.Assignment, status: str,
+             reason: str = "") -> None:
+        if (host.status, host.reason or "") != (status, reason):
             self._hosts[host.host] = dataclasses.replace(host, status=status)
-            self._intents.append(SetHost(host.host,
-                                                             status))
+            self._intents.append(SetHost(host.host, status, reason))
 
     def _may_swap(self, name: str) -> bool:
         """Tell whether to look for a replacement now, which is expensive."""

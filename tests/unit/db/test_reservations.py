@@ -180,13 +180,13 @@ class TestReservations(test_decisions.TestSQLite):
     def test_hosts_on_their_way(self):
         self.grant('r1', ['h1', 'h2'])
         self.assertTrue(self.mine.set_host(
-            'r1', 'h1', reservation_model.EMPTYING, 'why'))
+            'r1', 'h1', reservation_model.EMPTYING, 'why', 'told'))
         self.assertFalse(self.mine.set_host('r1', 'h3',
                                             reservation_model.READY))
         self.assertEqual(
-            [('h1', reservation_model.EMPTYING, 'why'),
-             ('h2', reservation_model.ASSIGNED, '')],
-            [(item.host, item.status, item.reason)
+            [('h1', reservation_model.EMPTYING, 'why', 'told'),
+             ('h2', reservation_model.ASSIGNED, '', None)],
+            [(item.host, item.status, item.reason, item.public_reason)
              for item in self.mine.get('r1').hosts])
 
     def test_another_host(self):

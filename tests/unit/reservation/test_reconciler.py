@@ -293,13 +293,18 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.boot('mine', 'h1', reservation='r1')
         self.cloud.boot('late', 'h1', takes_s=10)
         self.cloud.boot('spot', 'h1', preemptible=True)
+        self.look()
+        self.assertEqual(['other servers are on it'],
+                         [host.public_reason for host in self.get().hosts])
         self.look_until(20)
+        self.assertEqual([''], [host.public_reason
+                                for host in self.get().hosts])
         self.assertEqual({'mine'}, self.cloud.on('h1'))
         self.assertEqual((reservation_model.ACTIVE,
                           {'h1': reservation_model.READY}),
                          (self.get().status, self.statuses()))
         self.assertEqual(1, self.logger.output.count(
-            'Server late is on host h1, which is reserved by'))
+            'Host h1 of reservation r1: other servers are on it: late, '))
 
     def test_active_once_its_hosts_are_on_and_up(self):
         for values in ({'asleep': host_classification.OffHost('', 300)},

@@ -252,16 +252,29 @@ class TestController(unittest.TestCase):
         view = View(reservation(('h1', reservation_model.READY), ready=True), {
             'h1': [drain_rules.Server('own', ('r1',)), spot('p'),
                    normal('n')]})
-        turned_away = ((reservation_controller.ReportStrangers('h1',
-                                                               ('p', 'n')),
-                        reservation_controller.Migrate('h1', 'n'),
+        reported = reservation_controller.SetHost(
+            'h1', reservation_model.READY,
+            'other servers are on it: p, n')
+        turned_away = ((reported, reservation_controller.Migrate('h1', 'n'),
                         reservation_controller.Evict('h1', ('p',))), 5)
         self.assertEqual(turned_away, self.step(view, -100))
+        with self.subTest('what was reported is not reported again'):
+            host, = view.reservation.hosts
+            view.reservation = dataclasses.replace(
+                view.reservation, hosts=(dataclasses.replace(
+                    host, reason=reported.reason),))
+            turned_away = turned_away[0][1:], 5
+            self.assertEqual(turned_away, self.step(view, -100))
         view.hosts = {'h1': observed_hosts.Host('h1',
                                                 status='disabled')}
         self.assertEqual(turned_away, self.step(view, -100))
         view.hosts = {'h1': observed_hosts.Host('h1', dark=True)}
         self.assertEqual(((), None), self.step(view, -100))
+        with self.subTest('they are gone'):
+            view.hosts, view.there = {}, {}
+            self.assertEqual(((reservation_controller.SetHost(
+                'h1', reservation_model.READY),), None),
+                self.step(view, -100))
 
     def test_an_unlisted_host(self):
         view = View(reservation(('h1', reservation_model.EMPTYING)))
