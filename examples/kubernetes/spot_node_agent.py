@@ -6,7 +6,8 @@ Runs on each preemptible node as a pod of a DaemonSet. It polls the metadata
 service of OpenStack. When the notice is there, it cordons and taints the node
 and evicts its pods, with the time that is left as their grace period; when the
 notice is withdrawn, or the server was migrated or has come back, it makes the
-node schedulable again.
+node schedulable again. While the server is recommended to leave, a weaker
+taint has new pods prefer other nodes.
 
 The state is in the node alone, so the agent can be restarted at any moment.
 """
@@ -27,6 +28,8 @@ PREFIX = 'nova-preempt.openstack.org'
 LABEL = f'{PREFIX}/preemptible'
 #: Taint and label of a node with notice.
 ENDING = f'{PREFIX}/ending'
+#: Taint of a node whose server is recommended to leave.
+LEAVING = f'{PREFIX}/recommended-to-leave'
 #: Annotations of a node with notice: the notice, and whether we cordoned it.
 NOTICE = f'{PREFIX}/notice'
 CORDONED = f'{PREFIX}/cordoned'
@@ -163,30 +166,36 @@ class Agent:
         :returns: the notice, None if there is none
         :raises OSError, ValueError, KubernetesError: the next step retries
         """
-        notice = self.read_notice()
+        meta = self._read_metadata()
+        notice = _notice(meta)
         node = self._kubernetes.get_node(self._node)
         if notice is None:
-            self._welcome(node)
+            self._welcome(node, self._why_leave(meta))
         else:
             self._close(node, notice)
             if notice['action'] != 'migrate' or self._drains_migrated:
                 self._drain(_seconds(notice['deadline']))
         return notice
 
-    def read_notice(self):
-        """Return the notice of our server, None if it has none."""
+    def _read_metadata(self):
+        """Return the metadata of our server."""
         with urllib.request.urlopen(self._metadata_url,
                                     timeout=TIMEOUT_S) as answer:
-            meta = json.load(answer).get('meta', {})
-        if 'preemption' not in meta:
-            return None
-        notice = json.loads(meta['preemption'])
-        _seconds(notice['deadline'])
-        return {'action': notice['action'], 'deadline': notice['deadline'],
-                'preemption_id': notice['preemption_id']}
+            return json.load(answer).get('meta', {})
 
-    def _welcome(self, node):
-        """Label the node, and undo what an earlier notice has changed."""
+    def _why_leave(self, meta):
+        """Return why our server is recommended to leave, '' if it is not."""
+        if 'preemption_recommendation' not in meta:
+            return ''
+        found = json.loads(meta['preemption_recommendation'])
+        return found['reason'] if _seconds(
+            found['until']) > self._clock() else ''
+
+    def _welcome(self, node, why_leave):
+        """Label the node, and undo what an earlier notice has changed.
+
+        :param why_leave: why its server is recommended to leave, '' if not
+        """
         meta, spec = node['metadata'], node['spec']
         labels = meta.get('labels', {})
         annotations = meta.get('annotations', {})
@@ -199,9 +208,16 @@ class Agent:
             patch['metadata'] = {
                 'labels': {LABEL: 'true', ENDING: None},
                 'annotations': {NOTICE: None, CORDONED: None}}
-            patch['spec']['taints'] = _other_taints(spec)
             if CORDONED in annotations:
                 patch['spec']['unschedulable'] = None
+        taints = _other_taints(spec)
+        if why_leave:
+            taints.append({'key': LEAVING, 'value': why_leave,
+                           'effect': 'PreferNoSchedule'})
+        if taints != spec.get('taints', []):
+            if why_leave:
+                LOG.info('The server is recommended to leave: %s', why_leave)
+            patch['spec']['taints'] = taints
         self._patch(node, patch)
 
     def _close(self, node, notice):
@@ -264,7 +280,17 @@ class Agent:
 
 def _other_taints(spec):
     return [taint for taint in spec.get('taints', ())
-            if taint['key'] != ENDING]
+            if taint['key'] not in (ENDING, LEAVING)]
+
+
+def _notice(meta):
+    """Return the notice of a server, None if it has none."""
+    if 'preemption' not in meta:
+        return None
+    notice = json.loads(meta['preemption'])
+    _seconds(notice['deadline'])
+    return {'action': notice['action'], 'deadline': notice['deadline'],
+            'preemption_id': notice['preemption_id']}
 
 
 def _seconds(text):

@@ -178,7 +178,7 @@ class NovaAPI:
                   'reason': reason, 'preemption_id': decision_uuid}
         if last_resort != action:
             notice['otherwise'] = last_resort
-        self._call('set_meta', uuid, {NOTICE_KEY: json.dumps(notice)})
+        self.set_meta(uuid, {NOTICE_KEY: json.dumps(notice)})
 
     def clear_notice(self, uuid, decision_uuid=''):
         """Delete the notice from the server's metadata, if there is any.
@@ -192,7 +192,7 @@ class NovaAPI:
             server = self._call('get', uuid) if decision_uuid else None
             if server is None or (
                     decision_uuid in server.metadata.get(NOTICE_KEY, '')):
-                self._call('delete_meta', uuid, [NOTICE_KEY])
+                self.delete_meta(uuid, [NOTICE_KEY])
         except NoAnswer:
             raise
         except NovaError as exc:
@@ -200,6 +200,8 @@ class NovaAPI:
             return isinstance(exc, NotAllowed)
         return True
 
+    set_meta = functools.partialmethod(_call, 'set_meta')
+    delete_meta = functools.partialmethod(_call, 'delete_meta')
     # Deletes even if [DEFAULT]reclaim_instance_interval is set: a soft-deleted
     # server would keep its allocation.
     force_delete = functools.partialmethod(_call, 'force_delete')

@@ -74,6 +74,12 @@ class HostGroup:
     nodes: Mapping[str, Provider]
     below: frozenset[str] = frozenset()
 
+    def scaled(self, factor: int) -> "HostGroup":
+        """Return the group with a multiple of its headroom."""
+        return dataclasses.replace(self, wanted={
+            name: (amount * factor, percent)
+            for name, (amount, percent) in self.wanted.items()})
+
     def uuids(self) -> set[str]:
         """Return the uuids of all providers."""
         return {*self.below, *(

@@ -88,6 +88,11 @@ def describe(event: str, payload: Mapping[str, Any]
             "server_id": victim["uuid"],
             **{name: victim[name] for name in _VICTIM},
             **({"status": payload["status"]} if "status" in payload else {})}
+    if event == "preemption.recommendation":
+        server = payload["server"]
+        return server["project_id"], {
+            "server_id": server["uuid"], "flavor": server["flavor"],
+            "reason": payload["reason"], "until": payload["until"]}
     if event.startswith("reservation."):
         return payload["project_id"], {
             name: payload[name] for name in _RESERVATION}

@@ -45,9 +45,9 @@ class HeadroomKeeper:
         before = self._ends.ending()
         placement_api.for_each(
             ((group, end) for group in self._known.headroom.look()
-             for end in self._choose(group, before)), self._end)
+             for end in self.choose(group, before)), self._end)
 
-    def _choose(self, group, before):
+    def choose(self, group, before=()):
         """Return the core's evictions for a group of hosts.
 
         :param before: the db.Victims being evicted before it was read

@@ -2,12 +2,11 @@
 """nova-preempt-engine: leader election, and the schedule of its tasks."""
 
 from oslo_log import log as logging
-from oslo_utils import timeutils
 
-from nova_preempt import metrics
+from nova_preempt.advice import eviction_sampler
+from nova_preempt.advice import recommender
 from nova_preempt.db import connection
 from nova_preempt.db import decision_owners
-from nova_preempt.db import eviction_samples
 from nova_preempt.db import pauses
 from nova_preempt.engine import headroom_task
 from nova_preempt.engine import periodic_tasks
@@ -110,6 +109,10 @@ class Engine:
         self.power = power
         self.backlog = backlog
         self.lifecycle = lifecycle = make_lifecycle(self.evictions)
+        keeper = headroom_task.HeadroomKeeper(process, known, handover.stuck,
+                                              self.evictions)
+        advisor = recommender.Recommender(parts, keeper.choose,
+                                          lifecycle.to_start)
         # One thread each. The inventory is read by engines that do not lead,
         # too.
         self._timed = (
@@ -122,7 +125,9 @@ class Engine:
                    self._unless_paused(lifecycle.lease_events.run)),
                   ('reservations: reconcile',
                    self._unless_paused(lifecycle.reconciler.run)),
-                  ('evictions: samples', self._sample),
+                  ('evictions: samples',
+                   eviction_sampler.EvictionSampler(parts, inventory).run),
+                  ('evictions: recommendations', advisor.run),
                   *power.works, *backlog.works, *works)))
         old = server_expiry.ServerExpiry(process, known.servers, clients,
                                          self.evictions, leadership.holds)
@@ -131,8 +136,6 @@ class Engine:
             allocation_audit.Audit(clients.placement, known.servers,
                                    process.decisions, clients.get_cells,
                                    process_lease.INTENT_TIMEOUT_S))
-        keeper = headroom_task.HeadroomKeeper(process, known, handover.stuck,
-                                              self.evictions)
         returns = victim_unshelving.VictimUnshelver(
             process.decisions, clients, known.headroom, handover.events,
             options, returning=returning, wanted=backlog.coming_back)
@@ -149,19 +152,6 @@ class Engine:
                 # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)
-
-    def _sample(self):
-        """Record which preemptible servers there are and were evicted."""
-        # Decisions name the host of the service, servers their node.
-        zones = {name: host.properties.get('availability_zone', '')
-                 for host in self.inventory.hosts().values()
-                 for name in (host.name, host.service_host)}
-        for rate in eviction_samples.record(
-                self.parts.process.db, self.parts.known.servers.servers(),
-                zones, timeutils.utcnow().replace(microsecond=0)):
-            metrics.EVICTED_SHARE.labels(
-                rate.flavor, rate.zone, rate.hours).set(rate.share or 0)
-        return eviction_samples.INTERVAL_S
 
     def _unless_paused(self, work):
         def run():

@@ -6,6 +6,7 @@ An event has the decision and, except preemption.start, one victim.
 
 from collections.abc import Mapping
 import concurrent.futures
+import datetime
 import threading
 from typing import Any
 
@@ -15,6 +16,7 @@ import oslo_messaging as messaging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt.core import model
 from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
@@ -87,6 +89,16 @@ class Notifications:
                ) -> None:
         """Report the notice of a victim."""
         self._emit('notice', decision, victim)
+
+    def recommendation(self, server: model.PreemptibleServer, reason: str,
+                       until: datetime.datetime) -> None:
+        """Report a recommendation that a server got."""
+        self._notifier.send('preemption.recommendation', {
+            'version': VERSION, 'reason': reason, 'until': f'{until:{_TIME}}',
+            'server': {'uuid': server.uuid, 'project_id': server.project_id,
+                       'user_id': server.user_id, 'flavor': server.flavor,
+                       'host': server.host},
+            'generated_at': f'{timeutils.utcnow():{_TIME}}'})
 
     def end(self, decision: decisions.Decision, victim: decisions.Victim,
             status: str) -> None:

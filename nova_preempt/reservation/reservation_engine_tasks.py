@@ -73,7 +73,7 @@ class ReservationEngineTasks:
 
     def __init__(self, conf, process, clients, known, ends, hosts,
                  sight=lambda: ''):
-        options = conf[conf_reservation.GROUP]
+        self._options = options = conf[conf_reservation.GROUP]
 
         def clock():
             return process.clock().replace(tzinfo=None)
@@ -99,6 +99,11 @@ class ReservationEngineTasks:
             moves, repairs, leftover_servers.LeftoverServers(
                 self.reservations, clients.nova, hosts, tell, clock),
             reservation_purge.RecordPurge(process.db, options, clock), clock)
+
+    def to_start(self):
+        """Return the open Reservations, none if [reservation] is disabled."""
+        return (self.reservations.snapshot().reservations
+                if self._options.enabled else ())
 
     def run_once(self):
         """Handle due events, and do the next step of each reservation."""

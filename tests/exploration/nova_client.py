@@ -5,6 +5,8 @@ import types
 
 from novaclient import exceptions as nova_exc
 
+from nova_preempt.cloud import nova_api
+
 #: {method of novaclient's servers: action of the MemoryNova}
 _ACTIONS = {
     'force_delete': 'force_delete', 'delete': 'delete', 'shelve': 'shelve',
@@ -140,6 +142,7 @@ class Servers:
         def write():
             self._metadata(uuid).update(metadata)
             arrived.append(self._world.loop.now_s)
+            return metadata
 
         arrived = []
         # Late, it would stay after its withdrawal: that is not explored.
@@ -148,8 +151,9 @@ class Servers:
                                     once=True)
         finally:
             # Where it does not arrive, the eviction goes on from now.
-            self._world.watcher.notice(
-                uuid, arrived[0] if arrived else self._world.loop.now_s)
+            if nova_api.NOTICE_KEY in metadata:
+                self._world.watcher.notice(
+                    uuid, arrived[0] if arrived else self._world.loop.now_s)
 
     def delete_meta(self, uuid, keys):
         def write():

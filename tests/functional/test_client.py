@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+from nova_preempt.advice import eviction_sampler
 from nova_preempt.cmd import api as cmd_api
 from tests.functional import test_api
 
@@ -101,7 +102,8 @@ class TestCommands(CommandsTestCase):
         self.assertEqual(1, number['Victims'])
         self.assertIn('1 server was evicted for a server of flavor',
                       self.run_client('show', listed['ID']))
-        self.engine._sample()
+        eviction_sampler.EvictionSampler(
+            self.engine.parts, self.engine.inventory).run()
         rates = {item['Flavor']: item['Evictions'] for item in self.ask_client(
             'rate', 'list', '--long')}
         # There was no sample before the eviction.

@@ -38,7 +38,8 @@ ATTRIBUTES = 10
 #: {directory of the package, '' for its top: lines of code}. Neither comments
 #: nor docstrings nor blank lines count.
 ROOM_LINES = {
-    '': 500, 'api': 2200, 'backlog': 1100, 'classes': 370, 'client': 1000,
+    '': 500, 'advice': 88, 'api': 2200, 'backlog': 1100, 'classes': 370,
+    'client': 1000,
     'cloud': 2000, 'cmd': 1575, 'conf': 1420, 'core': 12740, 'db': 2100,
     'embedded': 1000, 'engine': 630, 'handover': 1575, 'pictures': 265,
     'power': 1730, 'reservation': 1420, 'scheduler': 2150, 'sdk': 505,
@@ -48,8 +49,8 @@ ROOM_LINES = {
 DASHBOARD_LINES = 2100
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2604, 'backlog': 1517, 'classes': 422, 'client': 1564,
-    'cloud': 2553, 'cmd': 2360, 'core': 13807, 'db': 2743, 'embedded': 1201,
-    'engine': 901, 'handover': 2270, 'power': 1914, 'reservation': 1794,
+    'cloud': 2555, 'cmd': 2360, 'core': 13880, 'db': 2743, 'embedded': 1201,
+    'engine': 894, 'handover': 2280, 'power': 1914, 'reservation': 1794,
     'scheduler': 2728, 'sdk': 714, 'simulator': 6695,
 }
 ABOVE_FILE_LINES = {

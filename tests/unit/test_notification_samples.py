@@ -111,6 +111,14 @@ class TestPreemptions(SamplesTestCase):
         self.events.end(DECISION, VICTIM, decisions.SHELVED)
         self.assert_sample()
 
+    def test_recommendation(self):
+        self.events.recommendation(
+            mock.Mock(uuid=VICTIM.server_uuid, project_id=VICTIM.project_id,
+                      user_id=VICTIM.user_id, flavor=VICTIM.flavor,
+                      host='host-B'),
+            'reservation', NOW + datetime.timedelta(hours=1))
+        self.assert_sample()
+
     def test_error(self):
         self.events.error(DECISION, VICTIM, 'it was not evicted in time')
         self.assert_sample()
@@ -227,7 +235,8 @@ class TestAll(testtools.TestCase):
         self.assertEqual(
             ['backlog-active', 'backlog-failed',
              *(f'preemption-{event}' for event in (
-                 'end', 'error', 'notice', 'restored', 'start')),
+                 'end', 'error', 'notice', 'recommendation', 'restored',
+                 'start')),
              *(f'reservation-{event}' for event in (
                  'before_end', 'degraded', 'end', 'error', 'start'))],
             sorted(path.stem for path in SAMPLES.iterdir()))

@@ -2,22 +2,17 @@
 """Tests of the election of the leader and of an engine's tasks."""
 
 import concurrent.futures
-import datetime
 from unittest import mock
 
 from oslo_db import exception as db_exc
 import testtools
 
-from nova_preempt import metrics
 from nova_preempt.db import decision_owners
-from nova_preempt.db import decisions
-from nova_preempt.db import eviction_samples
 from nova_preempt.engine import service
 from tests import tables
 from tests.unit.handover import test_process_lease
 
 LEASE_S = test_process_lease.LEASE_S
-HOUR = datetime.timedelta(hours=1)
 
 
 class TestLeadership(test_process_lease.OwnerTestCase):
@@ -182,36 +177,3 @@ class TestEngine(testtools.TestCase):
         engine.stop()
         engine.run()
         leadership.close.assert_called_once_with()
-
-
-class TestSamples(test_process_lease.OwnerTestCase):
-
-    def test_hosts_and_nodes_have_zones(self):
-        """A decision names the host of a service, a server its node."""
-        engine = mock.Mock()
-        engine.inventory.hosts.return_value = {'node1': mock.Mock(
-            service_host='host1', properties={'availability_zone': 'az1'})}
-        engine.inventory.hosts.return_value['node1'].name = 'node1'
-        engine.parts.process.db = self.db
-        engine.parts.known.servers.servers.return_value = [mock.Mock(
-            flavor='spot', node='node1', project_id='p')]
-        now = datetime.datetime(2026, 11, 20, 12)
-        with mock.patch.object(service.timeutils, 'utcnow',
-                               return_value=now):
-            service.Engine._sample(engine)
-        decisions.Decisions(self.db).create_decision(decisions.Decision(
-            'd', '', status='done', host='host1', operation='headroom',
-            victims=(decisions.Victim(
-                'v', 'p', flavor='spot', status='gone',
-                ended_at=now + HOUR / 2, lifetime_s=60),)))
-        with mock.patch.object(service.timeutils, 'utcnow',
-                               return_value=now + HOUR):
-            self.assertEqual(3600, service.Engine._sample(engine))
-        for hours in (24, 720):
-            self.assertEqual(1, metrics.EVICTED_SHARE.labels(
-                'spot', 'az1', hours)._value.get())
-        samples = eviction_samples.read(self.db, ['spot'])
-        self.assertEqual([('az1', 1, 0, []), ('az1', 1, 3600, [60])], [
-            (item.zone, item.servers, item.server_s, item.lifetimes_s)
-            for item in samples])
-        self.assertEqual([], eviction_samples.read(self.db, ['big']))

@@ -158,6 +158,38 @@ class TestAgent(AgentTestCase):
         self.assertEqual({program.LABEL: 'true'}, self.labels)
         self.assertEqual({}, self.api.node['metadata']['annotations'])
 
+    def test_a_recommendation_to_leave(self):
+        """New pods prefer other nodes, and nothing else happens."""
+        self.api.add_pod('web')
+        gpu = {'key': 'gpu', 'value': 'yes', 'effect': 'NoSchedule'}
+        self.api.node['spec']['taints'] = [gpu]
+        until = program.datetime.datetime.fromtimestamp(
+            NOW_S + 60, program.datetime.timezone.utc)
+        self.meta['preemption_recommendation'] = json.dumps({
+            'reason': 'headroom', 'until': f'{until:%Y-%m-%dT%H:%M:%SZ}'})
+        self.assertIsNone(self.agent.step())
+        advised = {'taints': [gpu, {
+            'key': program.LEAVING, 'value': 'headroom',
+            'effect': 'PreferNoSchedule'}]}
+        self.assertEqual(advised, self.spec)
+        self.assertEqual([], self.api.ended)
+        with self.subTest('a second step changes nothing'):
+            before = json.dumps(self.api.node)
+            self.agent.step()
+            self.assertEqual(before, json.dumps(self.api.node))
+        with self.subTest('a notice has precedence'):
+            self.give_notice()
+            self.agent.step()
+            self.assertEqual([gpu['key'], program.ENDING], [
+                taint['key'] for taint in self.spec['taints']])
+            del self.meta['preemption']
+            self.agent.step()
+            self.assertEqual(advised, self.spec)
+        with self.subTest('it has ended'):
+            self.now_s += 61
+            self.agent.step()
+            self.assertEqual({'taints': [gpu]}, self.spec)
+
     def test_a_node_that_somebody_else_cordoned_stays_cordoned(self):
         self.api.node['spec']['unschedulable'] = True
         self.give_notice()
