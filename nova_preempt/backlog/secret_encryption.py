@@ -14,11 +14,11 @@ from nova_preempt import exceptions
 from nova_preempt.core.backlog import redaction
 
 
-class NoKey(Exception):
+class NoKey(exceptions.InvalidConfiguration):
     """The operator has set no key file."""
 
 
-class BadKeys(Exception):
+class BadKeys(exceptions.InvalidConfiguration):
     """The key file cannot be used; the message does not quote it."""
 
 
@@ -38,13 +38,10 @@ def check(conf):
 
     Without a key file the backlog refuses requests with secrets.
 
-    :raises InvalidConfiguration:
+    :raises BadKeys:
     """
     if conf.backlog.enabled and conf.backlog.secret_key_file:
-        try:
-            SecretCipher(conf.backlog).keys()
-        except BadKeys as exc:
-            raise exceptions.InvalidConfiguration(str(exc)) from None
+        SecretCipher(conf.backlog).keys()
 
 
 class SecretCipher:

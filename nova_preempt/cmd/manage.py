@@ -199,8 +199,7 @@ def main(argv=None):
             nova_rpc.init(CONF)
             objects.register_all()
         return args.run(args)
-    except (exceptions.InvalidConfiguration,
-            schema_upgrade.WrongTables) as exc:
+    except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
         print('nova-preempt-manage: the command failed: '

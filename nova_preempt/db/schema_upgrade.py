@@ -8,10 +8,12 @@ import alembic.config
 import alembic.migration
 import alembic.script
 
+from nova_preempt import exceptions
+
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
 
-class WrongTables(Exception):
+class WrongTables(exceptions.InvalidConfiguration):
     """The tables do not match this version; the text says how to fix it."""
 
 

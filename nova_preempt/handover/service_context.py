@@ -11,7 +11,6 @@ from oslo_config import cfg
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt import pause_reader
 from nova_preempt.cloud import clients
@@ -68,15 +67,12 @@ class ProcessContext:
 
     def _sync_database(self, conf: cfg.ConfigOpts) -> None:
         """Create the tables of a SQLite file; check those of a server."""
-        try:
-            if self.db.is_sqlite:
-                with lockutils.external_lock('nova-preempt-db',
-                                             lock_path=conf.state_path):
-                    schema_upgrade.sync(self.db)
-            else:
-                schema_upgrade.check(self.db)
-        except schema_upgrade.WrongTables as exc:
-            raise exceptions.InvalidConfiguration(str(exc)) from None
+        if self.db.is_sqlite:
+            with lockutils.external_lock('nova-preempt-db',
+                                         lock_path=conf.state_path):
+                schema_upgrade.sync(self.db)
+        else:
+            schema_upgrade.check(self.db)
 
     def start(self) -> None:
         """Start to renew the lease."""
