@@ -49,7 +49,7 @@ function configure_nova_preempt_placement {
     iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
 }
 
-# configure_nova_preempt() - Extend the nova.conf of scheduler, engine and API
+# configure_nova_preempt() - Extend the nova.conf of all services
 function configure_nova_preempt {
     local ours=nova_preempt.scheduler.filters.all_filters
     local filters
@@ -117,7 +117,7 @@ function init_nova_preempt {
     fi
 }
 
-# start_nova_preempt() - Replace the scheduler, start engine and API
+# start_nova_preempt() - Replace the scheduler, start the other services
 function start_nova_preempt {
     local service
     # Threads share free memory, see Memory in doc/source/runbook.rst. This
@@ -125,7 +125,7 @@ function start_nova_preempt {
     local environment="\"PATH=$PATH\" MALLOC_ARENA_MAX=2"
     # lib/nova has started Nova's scheduler as n-sch. The new scheduler has the
     # same name in Nova and the same unit, so that other scripts find it.
-    for service in n-sch np-eng np-api; do
+    for service in n-sch np-eng np-hook np-api; do
         stop_process "$service"
     done
     run_process n-sch \
@@ -133,6 +133,10 @@ function start_nova_preempt {
         "" "" "$environment"
     run_process np-eng \
         "$NOVA_BIN_DIR/nova-preempt-engine --config-file $NOVA_CONF" \
+        "" "" "$environment"
+    # It waits for nothing but a signal unless webhook_targets allows a port.
+    run_process np-hook \
+        "$NOVA_BIN_DIR/nova-preempt-webhook --config-file $NOVA_CONF" \
         "" "" "$environment"
     local uwsgi
     uwsgi="$(which uwsgi) --procname-prefix nova-preempt-api"
@@ -196,7 +200,7 @@ if [[ "$1" == "stack" ]]; then
     case "$2" in
         install)
             # nova-api loads validators of extra specs from the package.
-            if is_service_enabled n-api n-sch np-eng np-api; then
+            if is_service_enabled n-api n-sch np-eng np-hook np-api; then
                 echo_summary "Installing nova-preempt"
                 install_nova_preempt
             fi
@@ -205,7 +209,7 @@ if [[ "$1" == "stack" ]]; then
             if is_service_enabled placement-api; then
                 configure_nova_preempt_placement
             fi
-            if is_service_enabled n-sch np-eng np-api; then
+            if is_service_enabled n-sch np-eng np-hook np-api; then
                 echo_summary "Configuring nova-preempt"
                 configure_nova_preempt
             fi
@@ -218,7 +222,7 @@ if [[ "$1" == "stack" ]]; then
             fi
             ;;
         extra)
-            if is_service_enabled n-sch np-eng np-api; then
+            if is_service_enabled n-sch np-eng np-hook np-api; then
                 echo_summary "Starting nova-preempt"
                 start_nova_preempt
             fi
@@ -236,6 +240,7 @@ if [[ "$1" == "stack" ]]; then
 elif [[ "$1" == "unstack" ]]; then
     # n-sch is stopped with the rest of Nova.
     stop_process np-api
+    stop_process np-hook
     stop_process np-eng
 elif [[ "$1" == "clean" ]]; then
     cleanup_nova_preempt

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """nova-preempt-webhook: sends notifications to the webhooks of projects.
 
-Reads the same nova.conf as the engine. Several may run.
+Reads the same nova.conf as the engine. Several may run. If the operator
+allows no webhooks, it connects to nothing and waits for a signal.
 """
 
 # Before all other imports.
@@ -17,6 +18,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt import metrics
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cloud import nova_conf
 import nova_preempt.conf
@@ -32,19 +34,26 @@ LOG = logging.getLogger(__name__)
 
 
 def check(conf):
-    """Check that the operator allows webhooks.
+    """Check what the service needs, if the operator allows webhooks.
 
     :raises InvalidConfiguration:
     """
-    if not target_check.load_rules(conf).ports:
-        raise exceptions.InvalidConfiguration(
-            f'{target_check.OPTION} allows no port.')
-    try:
+    if target_check.load_rules(conf).ports:
         secret_encryption.SecretCipher(conf.backlog).keys()
         schema_upgrade.check(db.Database(conf))
-    except (secret_encryption.NoKey, secret_encryption.BadKeys,
-            schema_upgrade.WrongTables) as exc:
-        raise exceptions.InvalidConfiguration(str(exc)) from None
+
+
+def run(conf, stopped):
+    """Store and send events until a threading.Event is set."""
+    sending = sender.Sender(conf, database := db.Database(conf))
+    listener = notification_listener.make_listener(
+        conf, messaging.get_notification_transport(conf),
+        notification_listener.Endpoint(database, sending.wake.set))
+    listener.start(override_pool_size=notification_listener.THREADS)
+    LOG.info('nova-preempt-webhook %s has started.', conf.host)
+    sending.run(stopped)
+    listener.stop()
+    listener.wait()
 
 
 def main():
@@ -57,17 +66,17 @@ def main():
         return 1
     logging.setup(CONF, 'nova')
     stopped = threading.Event()
-    sending = sender.Sender(CONF, database := db.Database(CONF))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_args: stopped.set())
-    listener = notification_listener.make_listener(
-        CONF, messaging.get_notification_transport(CONF),
-        notification_listener.Endpoint(database, sending.wake.set))
-    listener.start(override_pool_size=notification_listener.THREADS)
-    LOG.info('nova-preempt-webhook %s has started.', CONF.host)
-    sending.run(stopped)
-    listener.stop()
-    listener.wait()
+    metrics.serve(CONF.preemption.metrics_port,
+                  CONF.preemption.metrics_address)
+    if target_check.load_rules(CONF).ports:
+        run(CONF, stopped)
+    else:
+        # If it ended, its supervisor would start it again and again.
+        LOG.info('%s allows no port; no webhook is called.',
+                 target_check.OPTION)
+        stopped.wait()
     return 0
 
 

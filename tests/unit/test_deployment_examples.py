@@ -113,12 +113,26 @@ class TestExamples(unittest.TestCase):
         self.check_application(text)
         play, = load(KOLLA / 'nova-preempt.yml')
         programs = play['vars']['programs']
-        self.check_known(values(programs['nova-preempt-engine']['own']))
+        for name in ('nova-preempt-engine', 'nova-preempt-webhook'):
+            self.check_known(values(programs[name]['own']))
         ours = values((ROOT / 'etc/nova-preempt/nova-preempt-api.ini')
                       .read_text())['uwsgi']
         theirs = values(programs['nova-preempt-api']['own'])['uwsgi']
         for name in set(ours) - {'http-socket'}:
             self.assertEqual(ours[name], theirs[name])
+
+    def test_all_services_are_started(self):
+        """Those of the units, beside the scheduler, which replaces Nova's."""
+        wanted = {path.stem for path in (ROOT / 'etc/systemd').glob(
+            '*.service')} - {'nova-preempt-scheduler'}
+        play, = load(KOLLA / 'nova-preempt.yml')
+        self.assertEqual(wanted, set(play['vars']['programs']))
+        play, = load(OSA / 'nova-preempt.yml')
+        _ports, services, api = play['tasks']
+        self.assertEqual(wanted, {
+            *api['vars']['uwsgi_services'],
+            *(service['service_name']
+              for service in services['vars']['systemd_services'])})
 
     def check_known(self, groups):
         known = options()
@@ -171,15 +185,17 @@ class TestExamples(unittest.TestCase):
 
     def test_malloc_arenas_are_limited(self):
         """The variable is there before each of the processes starts."""
-        # All three are started from this image.
+        # All are started from this image.
         self.assertIn('\nENV MALLOC_ARENA_MAX=2\n',
                       (KOLLA / 'template-overrides.j2').read_text())
         unit = load(OSA / 'user_nova_preempt.yml')[
             'nova_scheduler_init_overrides']
         play, = load(OSA / 'nova-preempt.yml')
-        engine, = play['tasks'][1]['vars']['systemd_services']
+        services = play['tasks'][1]['vars']['systemd_services']
         api, = play['tasks'][2]['vars']['uwsgi_services'].values()
-        self.assertEqual({'MALLOC_ARENA_MAX': '2'}, engine['environment'])
+        for service in services:
+            self.assertEqual({'MALLOC_ARENA_MAX': '2'},
+                             service['environment'])
         for overrides in (unit, api['init_config_overrides']):
             self.assertEqual('MALLOC_ARENA_MAX=2',
                              overrides['Service']['Environment'])

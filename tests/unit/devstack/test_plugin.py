@@ -252,7 +252,10 @@ class TestPhases(PhasesTestCase):
         self.assertTrue(self.command('np-eng').endswith(
             f'/nova-preempt-engine --config-file {self.nova_conf}'))
         self.assertIn('/nova-preempt-api.ini', self.command('np-api'))
-        self.assertEqual(['n-sch', 'np-api', 'np-eng'], self.running())
+        self.assertTrue(self.command('np-hook').endswith(
+            f'/nova-preempt-webhook --config-file {self.nova_conf}'))
+        self.assertEqual(['n-sch', 'np-api', 'np-eng', 'np-hook'],
+                         self.running())
         # As in the units of etc/systemd, and what DevStack sets stays.
         for service in self.running():
             found = shlex.split(self.value(
@@ -267,7 +270,7 @@ class TestPhases(PhasesTestCase):
              f'disable {unit}', f'enable {unit}', f'start {unit}'],
             asked[1:])
         enabled = (self.root / 'enabled_services').read_text().strip()
-        self.assertTrue(enabled.endswith(',np-eng,np-api'), enabled)
+        self.assertTrue(enabled.endswith(',np-eng,np-api,np-hook'), enabled)
 
     def test_a_failed_check_stops_devstack(self):
         self.run_steps(*UP_TO_START)
