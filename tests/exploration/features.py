@@ -98,7 +98,7 @@ FEATURES = {
         'owner_stands_still': 6, 'claimant_is_cut_off': 6,
         'withdrawal_is_refused': 4, 'victim_changes_in_roll_back': 12,
         'others_are_faster': 6, 'owner_crashes_at_hand_over': 6,
-        'request_is_withdrawn': 8}),
+        'request_is_withdrawn': 8, 'victim_is_unshelved': 6}),
 }
 
 

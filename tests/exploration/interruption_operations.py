@@ -90,6 +90,16 @@ def victim_changes_in_roll_back(world, watcher, rng):
 
 
 @operations.kind
+def victim_is_unshelved(world, watcher, rng):
+    """The owner of a shelved victim unshelves it as soon as it has space."""
+    for _ in range(100):
+        for server in operations.live(world):
+            if server.metadata and server.vm_state == 'shelved_offloaded':
+                traps.act(world, server.uuid, 'unshelve', is_admin=False)
+        world.loop.sleep(2)
+
+
+@operations.kind
 def others_are_faster(world, watcher, rng):
     """Others boot as soon as a roll-back has freed allocations."""
     def boot(world, _call):
