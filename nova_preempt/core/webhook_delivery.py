@@ -14,8 +14,8 @@ import hashlib
 import hmac
 from typing import Any
 
-#: How often a delivery is tried at most, and for how long. A notice is tried
-#: until its end.
+#: How often a delivery is tried at most, and for how long. A notice or a
+#: recommendation is tried until its end.
 MAX_ATTEMPTS = 10
 MAX_AGE_S = 3600
 
@@ -107,9 +107,8 @@ def expiry(event: str, told: Mapping[str, Any], sent_at: datetime.datetime
     :param sent_at: when the notification was sent; naive and UTC
     """
     latest = sent_at + datetime.timedelta(seconds=MAX_AGE_S)
-    if event == "preemption.notice" and told.get("deadline"):
-        return min(latest, parse_time(told["deadline"]))
-    return latest
+    ends = told.get("deadline" if event == "preemption.notice" else "until")
+    return min(latest, parse_time(ends)) if ends else latest
 
 
 def parse_time(text: str) -> datetime.datetime:

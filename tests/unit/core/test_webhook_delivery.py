@@ -90,6 +90,14 @@ class TestExpiry(unittest.TestCase):
                 webhook_delivery.expiry('preemption.notice',
                                         {'deadline': deadline}, NOW))
 
+    def test_a_recommendation_is_of_no_use_after_its_end(self):
+        for until, after_s in (('2026-11-21T21:01:20Z', 120),
+                               ('2026-11-21T23:00:00Z', 3600)):
+            self.assertEqual(
+                NOW + datetime.timedelta(seconds=after_s),
+                webhook_delivery.expiry('preemption.recommendation',
+                                        {'until': until}, NOW))
+
     def test_other_events(self):
         self.assertEqual(
             NOW + datetime.timedelta(seconds=3600), webhook_delivery.expiry(
