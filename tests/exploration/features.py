@@ -93,12 +93,13 @@ FEATURES = {
         {'submit': 40, 'change_request': 6, 'cancel_request': 8,
          'user_deletes': 20, 'backlog_is_paused': 1, 'user_loses_role': 2,
          'quota_is_set': 2, 'boot_has_no_answer': 6}),
-    # No part of nova_preempt, but what may come between its calls.
+    # No parts of nova_preempt, but what may come between its calls.
     'interruptions': Feature((), {}, {
         'owner_stands_still': 6, 'claimant_is_cut_off': 6,
         'withdrawal_is_refused': 4, 'victim_changes_in_roll_back': 12,
         'others_are_faster': 6, 'owner_crashes_at_hand_over': 6,
-        'request_is_withdrawn': 8, 'victim_is_unshelved': 6}),
+        'request_is_withdrawn': 8}),
+    'returns': Feature((), {}, {'victim_is_unshelved': 6}),
 }
 
 

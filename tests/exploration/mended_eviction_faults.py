@@ -385,7 +385,7 @@ def reopened_decisions_take_victims():
     return mock.patch.object(decisions.Decisions, 'reopen', reopen)
 
 
-@fault(18, 'notices_are_withdrawn', 'interruptions')
+@fault(70, 'notices_are_withdrawn', 'returns')
 def unshelved_victims_keep_their_notice():
     """A shelved victim that its owner unshelves keeps its old notice."""
     def get_victims(self, *statuses):

@@ -9,8 +9,9 @@ from unittest import mock
 #: is soon full, many evictions, and calls that often fail.
 EVICTIONS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
              '--evictions')
-#: What comes between calls of evictions, see interruption_operations.
-INTERRUPTIONS = 'interruptions'
+#: Features with which they are found: what comes between calls of evictions
+#: and after them, see interruption_operations.
+OF_EVICTIONS = ('', 'interruptions', 'returns')
 #: Those of faults of a feature.
 FEATURES = ('--operations', '60', '--rate', '0.02')
 
@@ -33,7 +34,7 @@ class Fault:
     @property
     def arguments(self):
         """Return the arguments of tools/explore.py that find the fault."""
-        return [*(EVICTIONS if self.features in ('', INTERRUPTIONS)
+        return [*(EVICTIONS if self.features in OF_EVICTIONS
                   else FEATURES), f'--features={self.features}']
 
     @property
