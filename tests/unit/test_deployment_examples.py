@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the kolla-ansible and openstack-ansible examples.
 
-Neither of both runs here. What they name of ours is looked at.
+Neither of both runs here: these tests check the options, programs and files
+of nova-preempt that the examples name.
 """
 
 import configparser
