@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 ResourceT = TypeVar('ResourceT', bound=resource.Resource)
 
 
-def flag(value: object, _kind: object = None) -> str:
-    """Return a boolean in the format of the API's queries."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 class Resource(resource.Resource):
     """A resource of the Preemption API.
 
@@ -129,8 +124,9 @@ class Proxy(proxy.Proxy):
 
     def _all(self, kind: type[ResourceT], max_items: int | None = None,
              query: Mapping[str, Any] | None = None) -> Iterator[ResourceT]:
-        query = {name: value for name, value in (query or {}).items()
-                 if value is not None}
+        # The API has booleans as JSON has them.
+        query = {name: str(value).lower() if isinstance(value, bool) else value
+                 for name, value in (query or {}).items() if value is not None}
         # openstacksdk ignores unknown parameters and lists everything.
         known = kind._query_mapping._mapping
         if unknown := sorted(query.keys() - known.keys()):

@@ -25,7 +25,7 @@ class BacklogRequest(_base.Resource):
     allow_delete = True
 
     _query_mapping = resource.QueryParameters(
-        'status', 'user_id', 'project_id', all_projects={'type': _base.flag})
+        'status', 'user_id', 'project_id', 'all_projects')
 
     #: Body of Nova's POST /servers, and the microversion of Nova for it.
     body = resource.Body('body', type=dict)

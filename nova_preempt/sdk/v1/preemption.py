@@ -22,7 +22,7 @@ class Preemption(_base.Resource):
 
     _query_mapping = resource.QueryParameters(
         'server_id', 'victim_id', 'flavor', 'status', 'since', 'until',
-        'host', 'project_id', all_projects={'type': _base.flag})
+        'host', 'project_id', 'all_projects')
 
     #: ISO 8601, UTC.
     created_at = resource.Body('created_at')

@@ -25,7 +25,7 @@ class Reservation(_base.Resource):
 
     _query_mapping = resource.QueryParameters(
         'status', 'name', 'since', 'until', 'host', 'project_id',
-        all_projects={'type': _base.flag})
+        'all_projects')
 
     #: The request: a filter of hosts as a list, the number of hosts, the
     #: duration in seconds, the earliest start and the latest end.
