@@ -20,9 +20,12 @@ from tests.unit import test_alerts
 from tests.unit import test_dashboard
 
 PATIENCE_S = 60
-#: Labels of what is counted here alone; phases are asked for by name.
+#: Labels of what is counted here alone.
 MARK = 'scraped'
-PHASES = ('choose', 'claim', 'end')
+#: Labels of metrics that are asked for by name.
+NAMED = {
+    metrics.PHASES: [(phase,) for phase in ('choose', 'claim', 'end')],
+    metrics.EVICTED_SHARE: [(MARK, MARK, '24')]}
 
 
 def free_port():
@@ -35,9 +38,9 @@ def children():
     """Return the samples of some metrics, with their labels."""
     for attribute in prometheus_tools.series():
         metric = getattr(metrics, attribute)
-        if metric is metrics.PHASES:
-            for phase in PHASES:
-                yield metric, (phase,), metric.labels(phase)
+        if metric in NAMED:
+            for labels in NAMED[metric]:
+                yield metric, labels, metric.labels(*labels)
         elif metric._labelnames:
             labels = (MARK,) * len(metric._labelnames)
             yield metric, labels, metric.labels(*labels)
