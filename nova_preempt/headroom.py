@@ -208,6 +208,5 @@ def _wanted(aggregate):
     try:
         return headroom_account.parse(text)
     except ValueError as exc:
-        LOG.error('Aggregate %(name)s, %(key)s: %(exc)s',
-                  {'name': aggregate.name, 'key': METADATA, 'exc': exc})
+        LOG.error('Aggregate %s, %s: %s', aggregate.name, METADATA, exc)
         return {}

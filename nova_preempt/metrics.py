@@ -58,14 +58,12 @@ POWER_REQUIRED = prometheus_client.Gauge(
     'nova_preempt_power_required_hosts',
     'Hosts that have to be on by the last power decision.')
 POWER_WATTS = prometheus_client.Gauge(
-    'nova_preempt_power_watts',
-    'Power draw of the hosts with a current reading.')
+    'nova_preempt_power_watts', 'Power draw of hosts with a current reading.')
 DEMAND_WAITS = prometheus_client.Counter(
     'nova_preempt_demand_waits',
     'Requests that waited for hosts to be powered on.', ['outcome'])
 ENGINE_ACTS = prometheus_client.Gauge(
-    'nova_preempt_engine_acts',
-    '1 if this engine is the leader, else 0.')
+    'nova_preempt_engine_acts', '1 if this engine is the leader, else 0.')
 ENGINE_DONE = prometheus_client.Gauge(
     'nova_preempt_engine_task_done_timestamp_seconds',
     'Time of the last success of each task of this engine.', ['task'])
@@ -141,6 +139,13 @@ CLASS_RETURNS = prometheus_client.Histogram(
     'nova_preempt_class_return_seconds',
     'Time from the choice of a host for a returning server until it runs '
     'there.', ['class'], buckets=(5, 10, 30, 60, 120, 300, 600, 1800))
+
+WEBHOOK_EVENTS = prometheus_client.Counter(
+    'nova_preempt_webhook_events', 'Events that webhooks of projects accepted '
+    'or that were dropped, and failed calls.', ['result'])
+WEBHOOK_WAITING = prometheus_client.Gauge(
+    'nova_preempt_webhook_waiting_events',
+    'Events of all projects that wait to be accepted by a webhook.')
 
 
 def serve(port, address, report=None):

@@ -72,10 +72,9 @@ class PauseReader:
         for what in db.ALL:
             metrics.PAUSED.labels(what).set(what in found)
             if what in found and what not in self._found:
-                LOG.warning('%(what)s paused by user %(user)s: %(reason)s',
-                            {'what': _are(what),
-                             'user': found[what].user_id or 'unknown',
-                             'reason': found[what].reason})
+                LOG.warning('%s paused by user %s: %s', _are(what),
+                            found[what].user_id or 'unknown',
+                            found[what].reason)
             elif what in self._found and what not in found:
                 LOG.warning('%s no longer paused.', _are(what))
 

@@ -156,9 +156,8 @@ class EngineClient(_Client):
             'boot_s': how long waking them may take}
         :raises NoAnswer:
         """
-        return self._send(self._client.prepare(namespace=ENERGY), context,
-                          'wake', {'request': request, 'servers': servers,
-                                   'hosts': hosts})
+        return self._ask(ENERGY, context, 'wake', request=request,
+                         servers=servers, hosts=hosts)
 
     def find_hosts(self, context, host_properties):
         """Return the hosts with these properties that can be reserved.
@@ -169,8 +168,8 @@ class EngineClient(_Client):
         :raises InvalidReservation: the query is invalid
         :raises NoAnswer:
         """
-        return self._ask_inventory(context, 'find_hosts',
-                                   host_properties=host_properties)
+        return self._ask(INVENTORY, context, 'find_hosts',
+                         host_properties=host_properties)
 
     def list_properties(self, context):
         """Return the properties that a reservation may ask of hosts.
@@ -179,7 +178,7 @@ class EngineClient(_Client):
             'values': [examples], 'hidden': bool}], by name
         :raises NoAnswer:
         """
-        return self._ask_inventory(context, 'list_properties')
+        return self._ask(INVENTORY, context, 'list_properties')
 
     def list_hosts(self, context):
         """Return all hosts.
@@ -190,7 +189,7 @@ class EngineClient(_Client):
             by name
         :raises NoAnswer:
         """
-        return self._ask_inventory(context, 'list_hosts')
+        return self._ask(INVENTORY, context, 'list_hosts')
 
     def plan_backlog(self, context):
         """Return what a pass over the backlog would start now.
@@ -203,8 +202,7 @@ class EngineClient(_Client):
             {'capacity', 'used', 'used_after'}}}], by name}
         :raises NoAnswer:
         """
-        return self._send(self._client.prepare(namespace=BACKLOG), context,
-                          'plan', {})
+        return self._ask(BACKLOG, context, 'plan')
 
     def ping(self, context, server):
         """Check that messages reach one engine.
@@ -215,6 +213,6 @@ class EngineClient(_Client):
         self._send(self._client.prepare(
             namespace=INVENTORY, server=server), context, 'ping', {})
 
-    def _ask_inventory(self, context, method, **arguments):
-        return self._send(self._client.prepare(namespace=INVENTORY), context,
+    def _ask(self, namespace, context, method, **arguments):
+        return self._send(self._client.prepare(namespace=namespace), context,
                           method, arguments)

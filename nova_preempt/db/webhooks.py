@@ -31,10 +31,10 @@ def get(database, project_id):
     return webhook_delivery.Webhook(**rows[0]._mapping) if rows else None
 
 
-def count_waiting(database, project_id):
-    """Return how many events wait for the webhook of a project."""
+def count_waiting(database, project_id=None):
+    """Return how many events wait for the webhook of a project, or of all."""
     return database.scalars(sa.select(sa.func.count(_EVENT.id)).where(
-        _EVENT.project_id == project_id))[0]
+        project_id is None or _EVENT.project_id == project_id))[0]
 
 
 @transaction_retries.retried_upsert
@@ -64,6 +64,7 @@ def add(database, event):
     If MOST_WAITING events wait, it is dropped and counted.
 
     :param event: a core webhook_delivery.Delivery
+    :returns: how many events were dropped
     """
     is_full = count_waiting(database, event.project_id) >= MOST_WAITING
     with (contextlib.suppress(db_exc.DBDuplicateEntry),
@@ -72,6 +73,7 @@ def add(database, event):
             _count_dropped(session, event.project_id)
         else:
             session.execute(sa.insert(_EVENT).values(**vars(event)))
+    return int(is_full)
 
 
 def due(database, now, most, limit):
@@ -127,10 +129,11 @@ def failed(database, event, webhook, error, now, wait_s):
     :param webhook: as it was before the call. Calls that failed at the same
         time count as one
     :param wait_s: function of a number of failures
+    :returns: how many events were dropped
     """
     attempts, failures = event.attempts + 1, webhook.failures + 1
     with database.writer() as session:
-        if attempts >= webhook_delivery.MAX_ATTEMPTS:
+        if is_last := attempts >= webhook_delivery.MAX_ATTEMPTS:
             session.execute(sa.delete(_EVENT).where(_EVENT.id == event.id))
             _count_dropped(session, event.project_id)
         else:
@@ -144,20 +147,21 @@ def failed(database, event, webhook, error, now, wait_s):
                 _HOOK.updated_at == webhook.updated_at)
             .values(failures=failures, last_error=error,
                     retry_at=_after(now, wait_s(failures))))
+    return int(is_last)
 
 
 @transaction_retries.retried
 def delete_expired(database, now):
-    """Delete and count the events that are of no use any more."""
+    """Delete the events that are of no use any more; return how many."""
     is_over = _EVENT.expires_at <= now
-    found = database.read(sa.select(
-        _EVENT.project_id, sa.func.count(_EVENT.id)).where(is_over).group_by(
-            _EVENT.project_id))
+    found = database.read(sa.select(_EVENT.project_id, sa.func.count())
+                          .where(is_over).group_by(_EVENT.project_id))
     if found:
         with database.writer() as session:
             session.execute(sa.delete(_EVENT).where(is_over))
             for project_id, count in found:
                 _count_dropped(session, project_id, count)
+    return sum(count for _project, count in found)
 
 
 def _after(now, seconds):
@@ -165,6 +169,5 @@ def _after(now, seconds):
 
 
 def _count_dropped(session, project_id, count=1):
-    session.execute(
-        sa.update(_HOOK).where(_HOOK.project_id == project_id)
-        .values(dropped=_HOOK.dropped + count))
+    session.execute(sa.update(_HOOK).where(_HOOK.project_id == project_id)
+                    .values(dropped=_HOOK.dropped + count))

@@ -8,6 +8,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_utils import timeutils
 
+from nova_preempt import metrics
 from nova_preempt.core import webhook_delivery
 from nova_preempt.db import connection
 from nova_preempt.db import webhooks
@@ -70,13 +71,14 @@ class Endpoint:
         if webhooks.get(self._db, project_id) is None:
             return
         sent_at = payload['generated_at']
-        webhooks.add(self._db, webhook_delivery.Delivery(
+        dropped = webhooks.add(self._db, webhook_delivery.Delivery(
             message_id, project_id,
             json.dumps({'type': event_type, 'timestamp': sent_at,
                         'data': told}),
             webhook_delivery.expiry(
                 event_type, told, webhook_delivery.parse_time(sent_at)),
             self._clock()))
+        metrics.WEBHOOK_EVENTS.labels('dropped').inc(dropped)
         self._wake()
 
 

@@ -9,7 +9,6 @@ An event may be sent twice, with the same id.
 import collections
 import concurrent.futures
 import datetime
-import functools
 import random
 import ssl
 import threading
@@ -17,6 +16,7 @@ import threading
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt import metrics
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.core import webhook_delivery
 from nova_preempt.core import webhook_targets
@@ -48,7 +48,7 @@ _MOST_ADDRESSES = 2
 
 _TIMEOUTS = http_post.Timeouts()
 
-_EPOCH = datetime.datetime.fromisoformat('1970-01-01')
+_events = metrics.WEBHOOK_EVENTS.labels
 
 
 class Sender:
@@ -65,9 +65,8 @@ class Sender:
     def __init__(self, conf, database, clock=timeutils.utcnow,
                  spread=random.random, resolve=target_check.resolve, tls=None,
                  timeouts=_TIMEOUTS):
-        self._find = functools.partial(
-            target_check.find, rules=target_check.load_rules(conf),
-            resolve=resolve)
+        rules = target_check.load_rules(conf)
+        self._find = lambda url: target_check.find(url, rules, resolve)
         self._cipher = secret_encryption.SecretCipher(conf.backlog)
         self._db = database
         self._clock = clock
@@ -97,14 +96,15 @@ class Sender:
     def start_due(self):
         """Start to send the events that are due; return the calls' Futures."""
         now = self._clock()
-        webhooks.delete_expired(self._db, now)
+        _events('dropped').inc(webhooks.delete_expired(self._db, now))
+        metrics.WEBHOOK_WAITING.set(webhooks.count_waiting(self._db))
         started = []
         for event, webhook in webhooks.due(
                 self._db, now, AT_ONCE_PER_PROJECT, _MOST_READ):
             if self._may_start(webhook) and webhooks.claim(
                     self._db, event, now + datetime.timedelta(
                         seconds=CLAIM_S)):
-                self._count(event.project_id, 1)
+                self._count_calls(event.project_id, 1)
                 started.append(self._pool.submit(self._send, event, webhook))
         return started
 
@@ -114,7 +114,7 @@ class Sender:
                 self._busy[webhook.project_id] < (
                     1 if webhook.failures else AT_ONCE_PER_PROJECT))
 
-    def _count(self, project_id, change):
+    def _count_calls(self, project_id, change):
         with self._lock:
             self._busy[project_id] += change
             # Without projects that have no call.
@@ -122,21 +122,21 @@ class Sender:
 
     def _send(self, event, webhook):
         try:
-            error = self._error(event, webhook)
-            if error:
-                LOG.info('The webhook of project %(project)s failed: '
-                         '%(error)s.', {'project': event.project_id,
-                                        'error': error})
-                webhooks.failed(self._db, event, webhook, error,
-                                self._clock(), self._wait_s)
+            if error := self._error(event, webhook):
+                LOG.info('The webhook of project %s failed: %s.',
+                         event.project_id, error)
+                _events('dropped').inc(webhooks.failed(
+                    self._db, event, webhook, error, self._clock(),
+                    self._wait_s))
             else:
                 webhooks.delivered(self._db, event, self._clock())
+            _events('failed' if error else 'delivered').inc()
         except Exception:
             # The event is sent again once its claim is over.
             LOG.exception('The result of a call of the webhook of project %s '
                           'is lost.', event.project_id)
         finally:
-            self._count(event.project_id, -1)
+            self._count_calls(event.project_id, -1)
             self.wake.set()
 
     def _error(self, event, webhook):
@@ -150,14 +150,13 @@ class Sender:
             return 'its secret cannot be decrypted; set it again'
         body = event.body.encode()
         headers = webhook_delivery.headers(
-            secret, event.id, body, int((self._clock() - _EPOCH)
-                                        .total_seconds()))
+            secret, event.id, body, int(self._clock().replace(
+                tzinfo=datetime.timezone.utc).timestamp()))
         for address in addresses[:_MOST_ADDRESSES]:
             try:
                 status = self._post(target, address, headers, body)
             except http_post.Failed as exc:
                 error = str(exc)
             else:
-                return '' if 200 <= status < 300 else (
-                    f'it answered {status}')
+                return '' if 200 <= status < 300 else f'it answered {status}'
         return error

@@ -15,8 +15,7 @@ def load_rules(conf):
     :raises InvalidConfiguration:
     """
     try:
-        return webhook_targets.parse_rules(
-            conf.preemption_api.webhook_targets)
+        return webhook_targets.parse_rules(conf.preemption_api.webhook_targets)
     except ValueError as exc:
         raise exceptions.InvalidConfiguration(f'{OPTION}: {exc}.') from None
 

@@ -10,6 +10,7 @@ from unittest import mock
 from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
+from nova_preempt import metrics
 from nova_preempt.core import webhook_delivery
 from nova_preempt.db import webhooks
 from nova_preempt.webhook import http_post
@@ -19,6 +20,29 @@ from tests.unit.webhook import receivers
 
 
 class TestSending(base.WebhookTestCase):
+
+    def test_metrics(self):
+        def read():
+            return [metrics.WEBHOOK_WAITING._value.get(), *(
+                metrics.WEBHOOK_EVENTS.labels(result)._value.get()
+                for result in ('delivered', 'failed', 'dropped'))]
+
+        before = read()
+        receiver = self.receiver(answer=receivers.status(500))
+        self.hook(receiver)
+        self.hook(receiver, 'q')
+        self.add('a', 'b')
+        self.add('c', project_id='q', expires_s=30)
+        found = self.sender()
+        self.assertEqual(3, self.send(found))
+        receiver.answer = receivers.accept
+        self.pass_s(60)
+        # One at a time after a failure. Those that wait are counted first.
+        for waiting, sent in ((2, 1), (1, 1), (0, 0)):
+            self.assertEqual(sent, self.send(found))
+            self.assertEqual(waiting, read()[0])
+        self.assertEqual([2, 3, 1], [
+            now - then for now, then in zip(read(), before, strict=True)][1:])
 
     def test_an_event_is_sent_once(self):
         receiver = self.receiver()
@@ -42,6 +66,7 @@ class TestSending(base.WebhookTestCase):
         self.add('a')
         found = self.sender()
         waits = []
+        dropped = metrics.WEBHOOK_EVENTS.labels('dropped')._value.get()
         while self.send(found):
             wait = self.stored().retry_at - self.now
             waits.append(wait.total_seconds())
@@ -50,6 +75,8 @@ class TestSending(base.WebhookTestCase):
             self.pass_s(1)
         self.assertEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300], waits)
         self.assertEqual(0, self.waiting())
+        self.assertEqual(dropped + 1, metrics.WEBHOOK_EVENTS.labels(
+            'dropped')._value.get())
         self.assertEqual(webhook_delivery.MAX_ATTEMPTS, len(receiver.calls))
         # All with the same id, by which receivers drop duplicates.
         self.assertEqual(1, len({headers['webhook-id'] for
@@ -362,7 +389,7 @@ class TestRun(base.WebhookTestCase):
         stopped = threading.Event()
         thread = threading.Thread(target=found.run, args=(stopped,))
         with mock.patch.object(webhooks, 'delete_expired',
-                               side_effect=[db_exc.DBError, *[None] * 1000]):
+                               side_effect=[db_exc.DBError, *[0] * 1000]):
             thread.start()
             self.add('a', 'b')
             found.wake.set()
