@@ -5,10 +5,8 @@ import dataclasses
 import datetime
 import json
 
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt_dashboard import periods
-
-_SPECS = ('preemptible:enabled', 'blazar:preemptible')
-_TRUE = ('1', 't', 'true', 'on', 'y', 'yes')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,12 +18,9 @@ class Notice:
     deadline: datetime.datetime
 
 
-def _is_true(value):
-    return str(value).strip().lower() in _TRUE
-
-
-def is_preemptible_flavor(extra_specs):
-    return any(_is_true((extra_specs or {}).get(name)) for name in _SPECS)
+def is_preemptible_flavor(flavor):
+    """Return whether servers of a Flavor of the SDK are preemptible."""
+    return specs.flavor_is_preemptible(flavor.extra_specs or {})
 
 
 def is_preemptible(server):
@@ -33,11 +28,9 @@ def is_preemptible(server):
 
     Its hints are known from the microversion 2.100 of Nova on.
     """
-    hint = (server.scheduler_hints or {}).get('preemptible')
-    if isinstance(hint, list):
-        hint = hint[-1] if hint else None
-    return _is_true(hint) or is_preemptible_flavor(
-        (server.flavor or {}).get('extra_specs'))
+    return (specs.hint_is_preemptible(server.scheduler_hints)
+            or specs.flavor_is_preemptible(
+                (server.flavor or {}).get('extra_specs') or {}))
 
 
 def of(server):

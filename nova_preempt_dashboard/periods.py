@@ -3,6 +3,11 @@
 
 import datetime
 
+#: Times and lengths outside of these are refused: a calculation with them
+#: might overflow.
+EARLIEST = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
+LATEST = datetime.datetime(9000, 1, 1, tzinfo=datetime.timezone.utc)
+MOST_HOURS = 24 * 366 * 100
 _UNITS = (('d', 86400), ('h', 3600), ('min', 60), ('s', 1))
 
 
@@ -35,11 +40,6 @@ def duration(seconds):
             break
     text = ' '.join(f'{count} {unit}' for count, unit in parts if count)
     return f'{"-" if seconds < 0 else ""}{text}' if text else '0 s'
-
-
-def share(part, whole):
-    """Return a percentage as text, '' if the whole is unknown or 0."""
-    return f'{100 * part / whole:.0f} %' if whole else ''
 
 
 def slots(start, length_s, count):

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base classes of tables, views and forms of all panels."""
 
+import contextlib
 import re
 
+from django.core import validators
+from django.core.cache import cache
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import forms
 from horizon import tables
+from keystoneauth1 import exceptions as auth_exceptions
+from openstack_dashboard.api import keystone
 from openstack_dashboard.utils import settings as setting_utils
 
 from nova_preempt_dashboard import api
 from nova_preempt_dashboard import client
 from nova_preempt_dashboard import paging
+from nova_preempt_dashboard import periods
 
 _FIELD = re.compile(r"'\w+\.(\w+)")
 # Of the detail page of a table's first column.
 SERVICE = 'preemption'
+#: How long the name of a project is kept, in seconds.
+NAME_AGE_S = 300
 
 
 def rule(name):
@@ -55,6 +63,26 @@ def get(request, text, redirect, function, *args, **values):
         exceptions.handle(request, text, redirect=redirect)
 
 
+def project_names(request, ids):
+    """Return {id of a project: its name}, the id if Keystone does not say."""
+    names = {each: each for each in ids if each}
+    for each in names:
+        with contextlib.suppress(auth_exceptions.ClientException):
+            names[each] = cache.get_or_set(
+                f'nova_preempt-{request.user.id}-{each}',
+                lambda each=each: keystone.tenant_get(
+                    request, each, admin=False).name, NAME_AGE_S)
+    return names
+
+
+class ApiMixin:
+    """The api.Api of the user of a request."""
+
+    @property
+    def api(self):
+        return client.preemption(self.request)
+
+
 class PagedTable(tables.DataTable):
     """A table whose links to pages have trails."""
 
@@ -75,7 +103,7 @@ class PagedTable(tables.DataTable):
         return mark_safe(query.urlencode().replace('&', '&amp;'))
 
 
-class PagedView(tables.PagedTableMixin, tables.DataTableView):
+class PagedView(ApiMixin, tables.PagedTableMixin, tables.DataTableView):
     """A table of one page of a list."""
 
     failure = _('Unable to list.')
@@ -85,31 +113,25 @@ class PagedView(tables.PagedTableMixin, tables.DataTableView):
         raise NotImplementedError
 
     def get_data(self):
+        # A user can choose any number.
+        size = min(max(setting_utils.get_page_size(self.request), 1),
+                   api.MOST_ITEMS)
         page = call(
-            self.request, self.failure, self.read_page,
-            setting_utils.get_page_size(self.request),
+            self.request, self.failure, self.read_page, size,
             self.request.GET.get('trail', ''), default=paging.Page([]))
         self._has_more_data = bool(page.next_trail)
         self._has_prev_data = page.previous_trail is not None
         self.table.page = page
         return page.items
 
-    @property
-    def api(self):
-        return client.preemption(self.request)
 
-
-class Form(forms.SelfHandlingForm):
+class Form(ApiMixin, forms.SelfHandlingForm):
     """A form that shows a refusal of the API at the field it is about.
 
     :cvar api_fields: {field of the API: field of the form} where they differ
     """
 
     api_fields = {}
-
-    @property
-    def api(self):
-        return client.preemption(self.request)
 
     def send(self, function, *args, **values):
         """Call a function of the API; return None if it refuses."""
@@ -125,7 +147,7 @@ class Form(forms.SelfHandlingForm):
         self.add_error(name if name in self.fields else None, text)
 
 
-class FormView(forms.ModalFormView):
+class FormView(ApiMixin, forms.ModalFormView):
     """A form as a dialog, or as a page for a browser that opens it alone.
 
     :cvar help_texts: paragraphs beside the form
@@ -133,10 +155,6 @@ class FormView(forms.ModalFormView):
 
     template_name = 'nova_preempt/form.html'
     help_texts = ()
-
-    @property
-    def api(self):
-        return client.preemption(self.request)
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
@@ -149,7 +167,9 @@ class FormView(forms.ModalFormView):
 def moment_field(label, help_text='', **values):
     """Return a field of a date and a time, in the user's time zone."""
     return forms.DateTimeField(
-        label=label, help_text=help_text, input_formats=[
+        label=label, help_text=help_text, validators=[
+            validators.MinValueValidator(periods.EARLIEST),
+            validators.MaxValueValidator(periods.LATEST)], input_formats=[
             '%Y-%m-%dT%H:%M', '%Y-%m-%dT%H:%M:%S', '%Y-%m-%d %H:%M'],
         widget=forms.DateTimeInput(
             format='%Y-%m-%dT%H:%M', attrs={'type': 'datetime-local'}),

@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from horizon import forms
 from horizon import messages
 
+from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import words
 from nova_preempt_dashboard.content import common
 from nova_preempt_dashboard.content import server_fields
@@ -23,7 +24,8 @@ class Create(server_fields.ServerForm):
         help_text=_('The request starts as soon as that many servers fit, '
                     'and the others follow. Empty: all start together.'))
     longest_wait_h = forms.FloatField(
-        label=_('Longest wait in hours'), min_value=1 / 60, required=False,
+        label=_('Longest wait in hours'), min_value=1 / 60,
+        max_value=periods.MOST_HOURS, required=False,
         help_text=_('After that the request expires.'))
     comes_back = forms.BooleanField(
         label=_('Start evicted servers again'), required=False)

@@ -6,7 +6,6 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
-from nova_preempt_dashboard import client
 from nova_preempt_dashboard import words
 from nova_preempt_dashboard.content import common
 from nova_preempt_dashboard.content.backlog import forms
@@ -37,7 +36,7 @@ class CreateView(common.FormView):
           'servers. Then they are started in your name, in your project.'),)
 
 
-class DetailView(tables.DataTableView):
+class DetailView(common.ApiMixin, tables.DataTableView):
     table_class = own.History
     template_name = 'nova_preempt/facts_and_table.html'
     page_title = _('Request {{ item.name|default:item.id }}')
@@ -46,7 +45,7 @@ class DetailView(tables.DataTableView):
     def item(self):
         return common.get(
             self.request, _('Unable to read the request.'), _INDEX,
-            client.preemption(self.request).request,
+            self.api.request,
             self.kwargs['request_id'])
 
     def get_data(self):

@@ -69,7 +69,7 @@ def _hosts(api):
 
 def _chances(api):
     flavors = [item.id for item in api.flavors()
-               if notices.is_preemptible_flavor(item.extra_specs)][:1]
+               if notices.is_preemptible_flavor(item)][:1]
     if not flavors:
         return 'warning', _('There is no preemptible flavor to ask about.')
     api.placement_chances(flavors)

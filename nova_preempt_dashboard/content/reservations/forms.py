@@ -30,7 +30,8 @@ class Create(common.Form):
     start = common.moment_field(
         _('Start'), _('Leave it empty to start now.'), required=False)
     hours = forms.FloatField(
-        label=_('Length in hours'), min_value=1 / 60, initial=1)
+        label=_('Length in hours'), min_value=1 / 60,
+        max_value=periods.MOST_HOURS, initial=1)
     latest_end = common.moment_field(
         _('Latest end'), _('If it is set, the reservation may start later '
                            'than at its start, as long as it ends by then.'),
@@ -52,7 +53,7 @@ class Create(common.Form):
             return None
         try:
             found = json.loads(text)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise ValidationError(
                 _('This is no JSON: %(error)s'), params={'error': exc}
             ) from None

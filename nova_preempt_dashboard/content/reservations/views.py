@@ -10,7 +10,6 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
-from nova_preempt_dashboard import client
 from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import words
 from nova_preempt_dashboard.content import common
@@ -57,6 +56,16 @@ def _number(request, name, default):
         return default
 
 
+def _time(request, name):
+    """Return a time of the query, None if there is no such time."""
+    try:
+        found = periods.parse(request.GET.get(name))
+    except ValueError:
+        return None
+    return (found if found and periods.EARLIEST <= found <= periods.LATEST
+            else None)
+
+
 class CreateView(common.FormView):
     form_class = forms.Create
     form_id = 'create_reservation'
@@ -73,11 +82,7 @@ class CreateView(common.FormView):
 
     def get_initial(self):
         initial = super().get_initial()
-        try:
-            start, end = (periods.parse(self.request.GET.get(name))
-                          for name in ('start', 'end'))
-        except ValueError:
-            return initial
+        start, end = (_time(self.request, name) for name in ('start', 'end'))
         if start:
             initial['start'] = start
         if start and end and end > start:
@@ -139,7 +144,7 @@ class BootView(_OfOneView):
                        args=(self.reservation.id,))
 
 
-class DetailView(tables.DataTableView):
+class DetailView(common.ApiMixin, tables.DataTableView):
     table_class = own.Servers
     template_name = 'nova_preempt/reservation.html'
     page_title = _('Reservation {{ reservation.name|default:reservation.id }}')
@@ -148,14 +153,14 @@ class DetailView(tables.DataTableView):
     def reservation(self):
         return common.get(
             self.request, _('Unable to read the reservation.'), _INDEX,
-            client.preemption(self.request).reservation,
+            self.api.reservation,
             self.kwargs['reservation_id'])
 
     def get_data(self):
         hosts = {host['host_id'] for host in self.reservation.hosts}
         servers = common.call(
             self.request, _('Unable to list servers.'),
-            client.preemption(self.request).servers, default=())
+            self.api.servers, default=())
         return [server for server in servers
                 if self.reservation.id in _hinted(server)
                 and (server.host_id in hosts or not server.host_id)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of preemptible servers, of evictions and of chances."""
 
-from django.utils.html import format_html
+from django.utils import html
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
@@ -15,7 +15,7 @@ def _notice(server):
     found = notices.of(server)
     if found is None:
         return _('None')
-    return format_html(
+    return html.format_html(
         '<strong>{}</strong>&nbsp;<time class="preempt-countdown" '
         'datetime="{}">{}</time>',
         _('It will be %(action)s (%(reason)s) at %(time)s, in') % {
@@ -47,19 +47,11 @@ class Chances(tables.LinkAction):
 
 
 def _victims(preemption):
-    return format_html_join_lines([
+    return html.format_html_join('', '<div>{}</div>', ((
         _('%(server)s (%(flavor)s): %(status)s') % {
             'server': victim['server_id'], 'flavor': victim['flavor'],
-            'status': words.of(words.VICTIM, victim['status'])}
-        for victim in preemption.victims])
-
-
-def format_html_join_lines(lines):
-    """Return escaped lines, each in a paragraph of its own."""
-    found = format_html('')
-    for line in lines:
-        found += format_html('<div>{}</div>', line)
-    return found
+            'status': words.of(words.VICTIM, victim['status'])},)
+        for victim in preemption.victims))
 
 
 class Evictions(common.PagedTable):

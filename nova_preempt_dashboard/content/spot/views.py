@@ -7,7 +7,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
-from nova_preempt_dashboard import client
 from nova_preempt_dashboard import notices
 from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import words
@@ -41,7 +40,7 @@ class IndexView(common.PagedView):
         return context
 
 
-class ChancesView(tables.DataTableView):
+class ChancesView(common.ApiMixin, tables.DataTableView):
     table_class = own.ChancesTable
     template_name = 'nova_preempt/chances.html'
     page_title = _('Chances before You Boot')
@@ -51,9 +50,9 @@ class ChancesView(tables.DataTableView):
                            self._read, default=[])
 
     def _read(self):
-        api = client.preemption(self.request)
+        api = self.api
         names = {flavor.id: flavor.name for flavor in api.flavors()
-                 if notices.is_preemptible_flavor(flavor.extra_specs)}
+                 if notices.is_preemptible_flavor(flavor)}
         evicted = {item['flavor']: item for item in api.preemption_statistics(
             since=periods.to_text(timezone.now() - PERIOD)).flavors}
         ids = sorted(names, key=names.get)

@@ -32,8 +32,10 @@ class TestPreemptible(unittest.TestCase):
             hints={'preemptible': 'true'})))
         self.assertTrue(notices.is_preemptible(server(
             hints={'preemptible': ['true']})))
-        self.assertFalse(notices.is_preemptible(server(
-            hints={'preemptible': []})))
+        for value in ([], ['false', 'true'], 'no', ''):
+            with self.subTest(value=value):
+                self.assertFalse(notices.is_preemptible(server(
+                    hints={'preemptible': value})))
 
     def test_no_flavor(self):
         found = server()

@@ -28,11 +28,6 @@ class TestTexts(unittest.TestCase):
             with self.subTest(seconds=seconds):
                 self.assertEqual(text, periods.duration(seconds))
 
-    def test_shares(self):
-        self.assertEqual('25 %', periods.share(1, 4))
-        self.assertEqual('', periods.share(1, 0))
-        self.assertEqual('', periods.share(0, None))
-
 
 class TestFreeSlots(unittest.TestCase):
 
