@@ -3,6 +3,7 @@
 
 from selenium.webdriver.common.by import By
 
+from nova_preempt import sdk
 from tests.dashboard import base
 from tests.dashboard import scene
 
@@ -40,6 +41,10 @@ class TestAdmin(base.TestCase):
         chosen = [row for row in rows if 'Chosen' in row]
         self.assertEqual(1, len(chosen))
         self.assertIn(decision.host, chosen[0])
+        # Of the victims, and of the server for which they are evicted.
+        self.assertIn(' member ', self.browser.find_element(
+            By.CSS_SELECTOR, '#victims tbody tr').text)
+        self.wait_text('Project\nadmin')
         self.picture('preemption')
         self.open('/admin/preemption_hosts/')
         self.wait_text('4 hosts:')
@@ -59,7 +64,7 @@ class TestAdmin(base.TestCase):
         self.wait_text('Reserved: 1')
         self.browser.find_element(
             By.CSS_SELECTOR, '.preempt-map a.preempt-reserved').click()
-        self.wait_text(f'Reservation {reserved.id} of project')
+        self.wait_text(f'Reservation {reserved.id} of project admin ')
         self.wait_text('It can be reserved.')
         self.picture('host')
         self.addCleanup(self.admin.preemption.update_host, host,
@@ -70,6 +75,21 @@ class TestAdmin(base.TestCase):
         self.press('Allow Reservations')
         self.wait_text('can be reserved now')
         self.assertTrue(self.admin.preemption.get_host(host).reservable)
+
+    def test_host_of_a_project_that_is_gone(self):
+        identity = self.admin.identity
+        project = identity.create_project(name='gone')
+        self.addCleanup(identity.delete_project, project)
+        identity.assign_project_role_to_user(
+            project, self.admin.current_user_id,
+            identity.find_role('admin'))
+        reserved = scene.Scene(sdk.add_to(self.admin.connect_as_project(
+            project))).reserve('gone')
+        self.addCleanup(self.admin.preemption.delete_reservation, reserved)
+        identity.delete_project(project)
+        self.open('/admin/preemption_hosts/host/?name='
+                  f'{reserved.hosts[0]["name"]}')
+        self.wait_text(f'Reservation {reserved.id} of project {project.id}')
 
     def test_unknown_host(self):
         self.open('/admin/preemption_hosts/host/?name=nothing')
@@ -113,11 +133,6 @@ class TestAdmin(base.TestCase):
         self.assertEqual([], [
             row.text for row in self.browser.find_elements(
                 By.CSS_SELECTOR, '#checks tbody tr') if 'Bad' in row.text])
-
-    def test_energy(self):
-        self.open('/admin/preemption_energy/')
-        self.wait_text('Power draw now')
-        self.wait_text('Saved in 30 days')
 
 
 class TestMember(base.TestCase):

@@ -91,18 +91,23 @@ class HostView(views.HorizonTemplateView):
         power = _power_states(
             self.request, client.preemption(self.request)).get(host.name)
         kind = host_kinds.kind(host, power and power.state, now)
+        names = common.project_names(
+            self.request, [each['project_id'] for each in host.reservations])
         return super().get_context_data(
             host=host, kind=kind, kind_words=words.HOST[kind],
-            reasons=_reasons(host, power, now),
-            timeline=_draw(host, now),
+            reasons=_reasons(host, power, now, names),
+            timeline=_draw(host, now, names),
             timeline_title=_('Reservations of this host'),
             facts=[(name, value if value not in ('', None) else '-')
                    for name, value in sorted(host.properties.items())
                    if not isinstance(value, list)], **kwargs)
 
 
-def _reasons(host, power, now):
-    """Yield sentences that say why the host is of its kind."""
+def _reasons(host, power, now, names):
+    """Yield sentences that say why the host is of its kind.
+
+    :param names: {id of a project: its name}
+    """
     if power:
         yield _now('Power: %(state)s since %(since)s. %(reason)s') % {
             'state': words.of(words.POWER_STATE, power.state),
@@ -117,13 +122,13 @@ def _reasons(host, power, now):
     if booking:
         yield _now('Reservation %(id)s of project %(project)s holds it until '
                    '%(end)s.') % {
-            'id': booking['id'], 'project': booking['project_id'],
+            'id': booking['id'], 'project': names[booking['project_id']],
             'end': words.moment(booking['end_at'])}
     yield (_now('It can be reserved.') if host.reservable else
            _now('It cannot be reserved.'))
 
 
-def _draw(host, now):
+def _draw(host, now, names):
     start = now.replace(minute=0, second=0, microsecond=0)
     bars = tuple(
         timeline.Bar(
@@ -131,7 +136,7 @@ def _draw(host, now):
             item['status'], item['id'][:8],
             _now('Reservation %(id)s of project %(project)s, %(start)s to '
                  '%(end)s') % {
-                'id': item['id'], 'project': item['project_id'],
+                'id': item['id'], 'project': names[item['project_id']],
                 'start': words.moment(item['start_at']),
                 'end': words.moment(item['end_at'])})
         for item in host.reservations)

@@ -39,7 +39,7 @@ class Preemptions(common.PagedTable):
 class Victims(tables.DataTable):
     server = common.column(
         'server_id', _('Server'), link='horizon:admin:instances:detail')
-    project = common.column('project_id', _('Project'))
+    project = common.column('project', _('Project'))
     flavor = common.column('flavor', _('Flavor'))
     status = common.column(
         lambda item: words.of(words.VICTIM, item['status']), _('Status'))

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
-from nova_preempt_dashboard import client
 from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import timeline
 from nova_preempt_dashboard import words
@@ -65,7 +64,7 @@ def _draw(items, now):
                          start, end, now)
 
 
-class DetailView(tables.DataTableView):
+class DetailView(common.ApiMixin, tables.DataTableView):
     table_class = own.Alternatives
     template_name = 'nova_preempt/preemption.html'
     page_title = _('Preemption {{ item.id }}')
@@ -74,7 +73,7 @@ class DetailView(tables.DataTableView):
     def item(self):
         return common.get(
             self.request, _('Unable to read the preemption.'), _INDEX,
-            client.preemption(self.request).preemption,
+            self.api.preemption,
             self.kwargs['preemption_id'])
 
     def get_data(self):
@@ -86,16 +85,21 @@ class DetailView(tables.DataTableView):
     def get_context_data(self, **kwargs):
         item = self.item
         record = item.record or {}
+        project_id = (item.server or {}).get('project_id')
+        names = common.project_names(self.request, [
+            project_id, *(each['project_id'] for each in item.victims)])
         return super().get_context_data(
             item=item, why=record.get('why', ''),
-            victims_table=own.Victims(self.request, data=item.victims),
+            victims_table=own.Victims(self.request, data=[
+                {**each, 'project': names.get(each['project_id'])}
+                for each in item.victims]),
             facts=[
                 (_('Decided'), words.moment(item.created_at)),
                 (_('Status'), words.of(words.PREEMPTION, item.status)),
                 (_('Reason'), item.reason or '-'),
                 (_('Operation'), item.operation),
                 (_('For'), own.placed(item)),
-                (_('Project'), (item.server or {}).get('project_id', '-')),
+                (_('Project'), names.get(project_id, '-')),
                 (_('Host'), item.host),
                 (_('Cost'), words.microseconds(item.cost_us)),
                 (_('Cost function'), record.get('cost', '-')),
