@@ -15,4 +15,5 @@ ADD_EXCEPTIONS = {
     'unauthorized': (api.SignedOut,),
 }
 ADD_SCSS_FILES = ['nova_preempt_dashboard/scss/preemption.scss']
-ADD_JS_FILES = ['nova_preempt_dashboard/js/countdown.js']
+ADD_JS_FILES = ['nova_preempt_dashboard/js/countdown.js',
+                'nova_preempt_dashboard/js/polling.js']

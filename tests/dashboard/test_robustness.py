@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of users, narrow screens, and an API that does not answer."""
 
+import time
+
 from selenium.common import exceptions
 from selenium.webdriver.common.by import By
 
@@ -12,6 +14,9 @@ PROJECT_PAGES = ('/project/spot/', '/project/spot/chances/',
                  '/project/reservations/', '/project/backlog/')
 PAGES = (*PROJECT_PAGES, *(
     f'/admin/{name}/' for name in test_admin_pages.PAGES))
+# Of a reservation, and for how long the API is away meanwhile.
+START_S = 20
+AWAY_S = 10
 UNKNOWN = '00000000-0000-0000-0000-000000000000'
 SCRIPT = '"><script>window.hurt = 1</script><img src=x onerror=hurt=1>'
 
@@ -108,3 +113,37 @@ class TestNoApi(base.TestCase):
         self.assertEqual('lost', self.field('Name').get_attribute('value'))
         with self.assertRaises(exceptions.NoSuchElementException):
             self.browser.find_element(By.ID, 'loginBtn')
+
+    def test_pages_come_back(self):
+        for path in PAGES:
+            self.browser.get(self.url(path))
+        self.manager.start('nova-preempt-api')
+        for path in PAGES:
+            with self.subTest(path=path):
+                self.browser.get(self.url(path))
+                self.assertNotIn('Unable to', self.text())
+                self.assertNotIn('does not answer', self.text())
+
+
+class TestPolling(base.TestCase):
+    """Rows that the browser reads again and again."""
+
+    def setUp(self):
+        super().setUp()
+        self.scene = scene.Scene(self.member)
+        self.scene.clean()
+        self.addCleanup(self.scene.clean)
+
+    def test_a_row_is_read_again_after_the_api_was_away(self):
+        reserved = self.scene.reserve('soon', START_S / 3600)
+        self.browser.get(self.url('/project/reservations/'))
+        self.wait_text('Pending: it starts now')
+        self.addCleanup(self.manager.start, 'nova-preempt-api')
+        self.manager.stop('nova-preempt-api')
+        # The browser asks meanwhile, without an answer.
+        time.sleep(AWAY_S)
+        self.assertIn('Pending: it starts now', self.text())
+        self.manager.start('nova-preempt-api')
+        scene.until(lambda: self.member.preemption.get_reservation(
+            reserved.id).status == 'active', 'the reservation is active')
+        self.wait_text('Active: boot servers on it', 60)
