@@ -5,6 +5,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from nova_preempt.core.energy import power_steps
 from nova_preempt.core.invariant_snapshot import EndingCall
 from nova_preempt.core.invariant_snapshot import Snapshot
 from nova_preempt.core.model import SECOND
@@ -74,7 +75,8 @@ def guests_are_allocated(snapshot: Snapshot) -> Iterator[str]:
 def consumers_exist(snapshot: Snapshot) -> Iterator[str]:
     """Consumers are servers of the host, migrations or stand-ins.
 
-    Otherwise no server could use the capacity.
+    Otherwise no server could use the capacity. A server that is to be built on
+    a host that has failed waits until an operator repairs it.
     """
     known = snapshot.stand_ins() | snapshot.moves
     for host in snapshot.hosts:
@@ -83,7 +85,8 @@ def consumers_exist(snapshot: Snapshot) -> Iterator[str]:
             if server is None or server.is_deleted:
                 yield (f"{host.name} has allocations of {consumer}, which is "
                        "no server")
-            elif server.host != host.name:
+            elif server.host != host.name and (
+                    server.host or host.power != power_steps.FAILED):
                 yield (f"{host.name} has allocations of {consumer}, which is "
                        f"on {server.host or 'no host'}")
 

@@ -78,7 +78,6 @@ class Exploration:
         loop.run(begin_s + last_s + 30)
         world.faults.is_off = True
         world.hanging.clear()
-        world.machines.repair()
         loop.tell('no more faults')
         rest_s = loop.now_s + REST_S
         while loop.now_s < rest_s:

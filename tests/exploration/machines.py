@@ -55,11 +55,6 @@ class Machine:
         if self.state == OFF:
             self._later(BOOTING, self._machines.boot_s(), ON)
 
-    def repair(self):
-        """Make it boot if it does not."""
-        if self.state == BOOTING:
-            self._later(BOOTING, 60, ON)
-
     def shut_down(self):
         """Ask the operating system, which may not listen."""
         if self.state == ON and not self._machines.is_drawn(0.1):
@@ -91,11 +86,6 @@ class Machines:
 
     def stop(self):
         self.loop.crash(self._process)
-
-    def repair(self):
-        """Repair all, as an operator would."""
-        for machine in self.of.values():
-            machine.repair()
 
     def is_drawn(self, chance):
         """Return whether a fault occurs; none does at the end of a run."""

@@ -97,7 +97,7 @@ def acts_without_lease():
     return returns(process_lease.Lease, 'keeps', True)
 
 
-@fault(56, 'nothing_is_left_open')
+@fault(30, 'fitting_requests_are_served')
 def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
@@ -120,7 +120,7 @@ def expired_lease_is_renewed():
     return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
-@fault(66, 'notices_are_withdrawn')
+@fault(164, 'fitting_requests_are_served')
 def work_of_threads_is_orphaned():
     """A process rolls back decisions that its own threads work on."""
     def is_orphan(*args, working_on, **kwargs):
@@ -129,7 +129,7 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault(28, 'guests_are_allocated', 'interruptions')
+@fault(171, 'guests_are_allocated', 'interruptions')
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):

@@ -168,6 +168,16 @@ class TestInvariants(unittest.TestCase):
         self.assertEqual([], invariants.breaches(
             servers(spot=changed(SPOT, notice='d1'))))
 
+    def test_a_server_is_built_once_its_host_is_repaired(self):
+        waits = dataclasses.replace(
+            host('h1', {'normal': {'VCPU': 2}}, power='failed'),
+            servers={**GOOD.servers, 'normal': changed(
+                NORMAL, host='', guest_on='')})
+        self.assertEqual([], invariants.breaches(waits, is_at_rest=True))
+        self.assertEqual(1, len(invariants.breaches(dataclasses.replace(
+            waits, hosts=tuple(dataclasses.replace(each, power='on')
+                               for each in waits.hosts)), is_at_rest=True)))
+
     def test_nova_does_not_withdraw_the_notice_of_a_resized_server(self):
         noticed = changed(SPOT, notice='d1', vm_state='resized')
         self.assertEqual([], invariants.breaches(dataclasses.replace(
