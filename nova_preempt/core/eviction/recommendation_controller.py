@@ -113,9 +113,8 @@ def _starts_us(reservations: Iterable[reservation_model.Reservation],
 
 def _for_headroom(is_next: bool, given: Recommendation | None, now_us: int
                   ) -> Recommendation | None:
-    left_us = 0
-    if given is not None and given.reason == requester_liveness.HEADROOM:
-        left_us = given.until_us - now_us
+    left_us = given.until_us - now_us if given is not None and (
+        given.reason == requester_liveness.HEADROOM) else 0
     if is_next and left_us <= VALID_S * SECOND // 2:
         return Recommendation(requester_liveness.HEADROOM,
                               now_us + VALID_S * SECOND)
