@@ -23,7 +23,7 @@ BENCHES = bench/batch.py bench/victims.py bench/schedule.py \
 	bench/classes.py bench/orders.py bench/duel.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
 SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh \
-	tools/kolla/render.sh
+	tools/kolla/render.sh tools/horizon/run.sh
 
 BIN = $(VENV)/bin
 RESULTS = build/stestr
