@@ -141,7 +141,7 @@ def updates_without_owner():
         _victims_of_any_owner())
 
 
-@fault(45, 'notices_are_withdrawn')
+@fault(287, 'victims_are_as_recorded')
 def late_records_are_written():
     """A slow process records a victim over what its successor recorded."""
     return _victims_of_any_owner()
@@ -164,7 +164,7 @@ def deletions_count_as_done():
     return mock.patch.object(eviction_steps, 'is_gone', is_gone)
 
 
-@fault(30, 'notices_are_kept')
+@fault(96, 'notices_are_kept')
 def notices_start_early():
     """A notice counts from before all guests have been told."""
     def give(self, intent):
@@ -226,7 +226,7 @@ def stopped_victims_are_not_locked():
     return mock.patch.object(eviction_steps, '_end', end)
 
 
-@fault(307, 'guests_keep_their_space')
+@fault(241, 'guests_keep_their_space')
 def starts_before_a_lock_are_missed():
     """A stopped victim counts as such by a reading before its lock."""
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
@@ -350,7 +350,7 @@ def locked_victims_end_in_roll_back():
             get_rules=lambda options: mock.Mock(counts=lambda by: False)))
 
 
-@fault(143, 'guests_keep_their_space', 'interruptions')
+@fault(208, 'notices_are_kept', 'interruptions')
 def roll_backs_end_victims_at_once():
     """A roll-back ends a victim without space that has had no notice."""
     def end(self, decision, victim):

@@ -6,6 +6,7 @@ import functools
 from unittest import mock
 
 import nova.conf
+from nova.scheduler import filters as nova_filters
 from nova.scheduler import host_manager
 from nova.scheduler.client import report
 import oslo_messaging as messaging
@@ -24,6 +25,7 @@ from nova_preempt.db import schema_upgrade
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_engine_tasks
 from nova_preempt.reservation import reservation_scheduler
+from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration import machines
@@ -135,6 +137,18 @@ class HostState(host_manager.HostState):
         self.num_instances += 1
 
 
+class _HostFilter(nova_filters.BaseHostFilter):
+    """Passes hosts that are up and enabled, as Nova's filters would."""
+
+    def host_passes(self, host_state, spec_obj):
+        passes = (reservation_filter.ReservationFilter.rule(spec_obj)
+                  if lease_cache.is_used(CONF) else lambda node: True)
+        return (host_state.service['is_up']
+                and not host_state.service['disabled']
+                and host_state.host not in (spec_obj.ignore_hosts or ())
+                and passes(host_state.nodename))
+
+
 class HostManager:
     """The parts of Nova's HostManager that scheduling calls."""
 
@@ -142,6 +156,7 @@ class HostManager:
 
     def __init__(self, world):
         self._world = world
+        self._filters = filters.HostFilterHandler()
 
     @property
     def cells(self):
@@ -161,12 +176,8 @@ class HostManager:
 
     def get_filtered_hosts(self, hosts, spec_obj, index=0):
         """Return hosts that are up, enabled and have capacity."""
-        passes = (reservation_filter.ReservationFilter.rule(spec_obj)
-                  if lease_cache.is_used(CONF) else lambda node: True)
-        return [state for state in hosts
-                if state.service['is_up'] and not state.service['disabled']
-                and state.host not in (spec_obj.ignore_hosts or ())
-                and passes(state.nodename)]
+        return self._filters.get_filtered_objects(
+            [_HostFilter()], hosts, spec_obj, index)
 
     def get_weighed_hosts(self, hosts, spec_obj):
         class Weighed:
