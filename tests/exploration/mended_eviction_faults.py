@@ -232,7 +232,7 @@ def starts_before_a_lock_are_missed():
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
 
 
-@fault(20, 'notices_are_withdrawn', 'reservations')
+@fault(16, 'notices_are_withdrawn', 'reservations')
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
     return mock.patch.object(victim_evictor, 'eviction_status',
