@@ -189,10 +189,10 @@ class ReservationMachine(machines.Machine):
             case reservation_controller.Migrate(host, uuid):
                 self.check_migrate(host, uuid)
                 self.ask(uuid, 'migrate')
-            case reservation_controller.SetHost(host, status):
+            case reservation_controller.SetHost(host, status, reason):
                 if status == reservation_model.READY:
-                    self.check_empty(host)
-                self.set_host(host, status)
+                    self.check_ready(host, reason)
+                self.set_host(host, status, reason)
             case reservation_controller.ReplaceHost():
                 self.replace(intent)
             case reservation_controller.StartReservation():
@@ -210,9 +210,9 @@ class ReservationMachine(machines.Machine):
         if not self.call(begin):
             server.asked_us = self.now_us
 
-    def set_host(self, name, status):
+    def set_host(self, name, status, reason=''):
         self.reservation = dataclasses.replace(self.reservation, hosts=tuple(
-            dataclasses.replace(each, status=status)
+            dataclasses.replace(each, status=status, reason=reason)
             if each.host == name else each
             for each in self.reservation.hosts))
 
@@ -272,10 +272,20 @@ class ReservationMachine(machines.Machine):
         assert server.asked_us is None or self.now_us - server.asked_us >= (
             drain_rules.RETRY_S * SECOND), 'it is moved too often'
 
-    def check_empty(self, host):
-        assert host not in self.dark and self.up[host], 'nobody can tell'
-        assert not any(each.host == host and not each.named
-                       for each in self.there.values()), 'it is not empty'
+    def check_ready(self, host, reason):
+        """Check a host that is empty, or of which others are reported."""
+        was_ready = any(each.host == host
+                        and each.status == reservation_model.READY
+                        for each in self.reservation.hosts)
+        assert host not in self.dark, 'nobody can tell'
+        assert was_ready or self.up[host], 'nobody can tell'
+        others = [each.uuid for each in self.there.values()
+                  if each.host == host and not each.named]
+        if reason:
+            assert was_ready, 'it has never been empty'
+            assert others and all(uuid in reason for uuid in others), reason
+        else:
+            assert not others, 'it is not empty'
 
     def teardown(self):
         """After the faults the reservation starts, and ends in time."""
