@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What projects are told of evictions ahead of time: rates, recommendations.
-"""
+"""Tells projects how likely evictions are: rates, recommendations to leave."""

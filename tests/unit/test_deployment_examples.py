@@ -123,7 +123,10 @@ class TestExamples(unittest.TestCase):
             self.assertEqual(ours[name], theirs[name])
 
     def test_all_services_are_started(self):
-        """Those of the units, beside the scheduler, which replaces Nova's."""
+        """The examples start each service that has a systemd unit.
+
+        The scheduler is not among them: it runs in place of Nova's.
+        """
         wanted = {path.stem for path in (ROOT / 'etc/systemd').glob(
             '*.service')} - {'nova-preempt-scheduler'}
         play, = load(KOLLA / 'nova-preempt.yml')

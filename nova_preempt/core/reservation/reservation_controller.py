@@ -248,8 +248,9 @@ class _HostSteps:
         if seen.dark:
             return
         servers = self._view.servers(host.host)
-        others = ", ".join(server.uuid for server in servers
-                           if self._reservation.uuid not in server.named)
+        # Sorted, or another order would count as another reason.
+        others = ", ".join(sorted(each.uuid for each in servers if
+                                  self._reservation.uuid not in each.named))
         self._set(host, reservation_model.READY,
                   others and f"other servers are on it: {others}")
         if others:

@@ -254,7 +254,7 @@ class TestController(unittest.TestCase):
                    normal('n')]})
         reported = reservation_controller.SetHost(
             'h1', reservation_model.READY,
-            'other servers are on it: p, n')
+            'other servers are on it: n, p')
         turned_away = ((reported, reservation_controller.Migrate('h1', 'n'),
                         reservation_controller.Evict('h1', ('p',))), 5)
         self.assertEqual(turned_away, self.step(view, -100))
@@ -265,6 +265,12 @@ class TestController(unittest.TestCase):
                     host, reason=reported.reason),))
             turned_away = turned_away[0][1:], 5
             self.assertEqual(turned_away, self.step(view, -100))
+        with self.subTest('nor if they are listed in another order'):
+            view.there = {'h1': view.there['h1'][::-1]}
+            self.assertFalse([
+                each for each in self.step(view, -100)[0]
+                if isinstance(each, reservation_controller.SetHost)])
+            view.there = {'h1': view.there['h1'][::-1]}
         view.hosts = {'h1': observed_hosts.Host('h1',
                                                 status='disabled')}
         self.assertEqual(turned_away, self.step(view, -100))
