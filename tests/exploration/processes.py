@@ -3,6 +3,7 @@
 
 import contextlib
 import functools
+import tempfile
 from unittest import mock
 
 import nova.conf
@@ -60,7 +61,6 @@ def configured(directory, settings):
          version='0')
     CONF.set_override('connection', f'sqlite:///{directory}/preempt.db',
                       'preemption_database')
-    CONF.set_override('state_path', directory)
     CONF.set_override('auth_type', 'none', 'preemption')
     CONF.set_override('driver', ['noop'], 'oslo_messaging_notifications')
     CONF.set_override('transport_url', 'fake:/')
@@ -72,8 +72,12 @@ def configured(directory, settings):
         _DATABASE[0] = memory_database.MemoryDatabase(CONF)
     _DATABASE[0].empty()
     cell_calls._OF_PROCESS._states.clear()
+    # Lock files that stayed would tell the next exploration of the same seed
+    # that its owners are dead.
     with mock.patch.object(db, 'Database', lambda conf: _DATABASE[0]), (
-            mock.patch.object(schema_upgrade, 'sync')):
+            mock.patch.object(schema_upgrade, 'sync')), (
+            tempfile.TemporaryDirectory(dir=directory)) as state_path:
+        CONF.set_override('state_path', state_path)
         try:
             yield
         finally:
