@@ -163,6 +163,8 @@ def _act(world, rng, actions, is_admin):
             spots(world) if server.is_preemptible else NORMAL)
     try:
         world.nova.act(server.uuid, action, is_admin, **arguments)
+        if is_admin and action == 'start':
+            world.watcher.started(server)
     except nova_exc.ClientException as exc:
         world.loop.tell('refused', action, server.uuid[:8], exc)
 

@@ -81,6 +81,9 @@ def _fits(world, host, flavor):
         return False
     evicted = {each.uuid for each in world.nova.servers.values()
                if each.host == host.name and _may_end(each)}
+    # No scheduler evicts again at once whom it could not evict.
+    evicted = evicted.difference(*(
+        each.parts.handover.stuck() for each in world.schedulers))
     free = world.placement.providers[host.uuid].free(evicted)
     if world.settings.get(('preemption', 'actions'), ['delete'])[0] == 'stop':
         # A stopped server keeps its disk.

@@ -79,7 +79,8 @@ class Watcher:
         self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
-        self._robbed = set()      # victims whose space an operator has freed
+        # Victims whose space is not theirs, by an act of an operator.
+        self._robbed = set()
         self._reserved = reserved_hosts.ReservedHosts(world)
         self._paused_since_s = {}  # what is paused: since when
         self._found = {}          # function: what it has read
@@ -294,6 +295,14 @@ class Watcher:
             victim.server_uuid for each in self.open_decisions()
             if consumer in allocation_claim.all_stand_ins(each)
             for victim in each.victims)
+
+    def started(self, server):
+        """Record that an administrator has started a server.
+
+        Nova lets them start a stopped victim, whose space others have.
+        """
+        if server.locked_reason == victim_allocations.LOCKED:
+            self._robbed.add(server.uuid)
 
     def snapshot(self):
         """Return a Snapshot, with the acts since the last one."""
