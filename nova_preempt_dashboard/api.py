@@ -112,7 +112,6 @@ class Api:
     delete_reservation = _calling('delete_reservation', ignore_missing=False)
     preview_reservation = _calling('preview_reservation')
     reservation_limits = _calling('get_reservation_limits')
-    hosts = _listing('', 'hosts', limit=MOST_ITEMS)
     host = _calling('get_host')
     update_host = _calling('update_host')
 
@@ -148,6 +147,15 @@ class Api:
         return list(self.ours.reservations(
             since=since, until=until, limit=MOST_ITEMS,
             max_items=MOST_ITEMS))
+
+    @_translating
+    def hosts(self, now):
+        """Return hosts, each with the reservation that holds it now.
+
+        :param now: in ISO 8601
+        """
+        return list(self.ours.hosts(since=now, until=now, limit=MOST_ITEMS,
+                                    max_items=MOST_ITEMS))
 
     @_translating
     def placement_chances(self, flavors):

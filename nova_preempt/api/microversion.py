@@ -14,9 +14,10 @@ ENVIRON = 'nova_preempt.microversion'
 #: All microversions, oldest first. 1.1 adds reservations and energy, 1.2
 #: pauses, 1.3 requests for servers, 1.4 the plan of the next pass over them,
 #: 1.5 classes of service, 1.6 reasons in the plan, 1.7 the status, 1.8 rates
-#: of evictions, 1.9 webhooks. A request without a version gets the oldest.
+#: of evictions, 1.9 webhooks, 1.10 the period of reservations in a list of
+#: hosts. A request without a version gets the oldest.
 VERSIONS = ('1.0', '1.1', '1.2', '1.3', '1.4', '1.5', '1.6', '1.7', '1.8',
-            '1.9')
+            '1.9', '1.10')
 
 
 @webob.dec.wsgify.middleware

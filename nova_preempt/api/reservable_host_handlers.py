@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handlers of reservable hosts, their properties and project limits."""
 
-
 import webob.exc
 
+from nova_preempt.api import microversion
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
 from nova_preempt.api import policy
 from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import reservation_views
 from nova_preempt.db import reservable_hosts
+
+#: The microversion that introduced the period of listed reservations.
+PERIOD_SINCE = '1.10'
 
 
 @operation.serves('GET', '/v1/properties', policy.PROPERTY_LIST,
@@ -60,12 +63,18 @@ def update_property(call):
 @operation.serves('GET', '/v1/hosts', policy.HOST_LIST, schemas.HOSTS_ANSWER,
                   query=schemas.HOSTS_QUERY, errors=(503,), since='1.1')
 def list_hosts(call):
-    """List hosts and their reservations."""
+    """List hosts and their reservations, perhaps only those of a period."""
     marker = call.query.get('marker', '')
+    period = pagination.interval(call)
+    if period and not microversion.has(call.request.environ, PERIOD_SINCE):
+        raise webob.exc.HTTPBadRequest(
+            "The query parameters 'since' and 'until' need microversion "
+            f'{PERIOD_SINCE}.')
     hosts = [item for item in sorted(
         call.services.engine.list_hosts(call.context),
         key=lambda item: item['name']) if item['name'] > marker]
-    view = _host_view(call)
+    view = _host_view(call, [
+        item['name'] for item in hosts[:pagination.limit(call)]], **period)
     return pagination.page(call, 'hosts', hosts, view,
                            lambda item: item['name'])
 
@@ -91,7 +100,7 @@ def update_host(call):
 
 def _host(call):
     host = _get_host(call)
-    return {'host': _host_view(call, host['name'])(host)}
+    return {'host': _host_view(call, [host['name']])(host)}
 
 
 def _get_host(call):
@@ -102,15 +111,17 @@ def _get_host(call):
     raise webob.exc.HTTPNotFound(f'There is no host {name!r}.')
 
 
-def _host_view(call, name=None):
+def _host_view(call, names, **period):
     """Return a function from the engine's hosts to JSON.
 
-    :param name: the only host that it is called with; None for any
+    :param names: of the hosts that it is called with
+    :param period: since and until, see db.reservations.Reservations
     """
     services = call.services
     settings = reservable_hosts.get_hosts(services.database)
     default = services.conf.reservation.reservable_default
-    schedules = services.schedule.reservations.schedule_of(name)
+    schedules = services.schedule.reservations.schedule_of(
+        names, **period)
     return lambda host: reservation_views.host(
         host, settings.get(host['name']), default,
         schedules.get(host['name'], ()))

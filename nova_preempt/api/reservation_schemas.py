@@ -78,7 +78,8 @@ PROPERTY_ANSWER = _object({'property': PROPERTY})
 CHANGE_PROPERTY = schemas.make_body('property', {'hidden': schemas.FLAG})
 
 HOSTS_QUERY = schemas.make_query(
-    {'limit': schemas.LIMIT, 'marker': schemas.TEXT}, 'hosts_query')
+    {'limit': schemas.LIMIT, 'marker': schemas.TEXT, **schemas.PERIOD},
+    'hosts_query')
 BOOKING = _object({
     'id': schemas.UUID, 'project_id': schemas.STRING,
     'status': schemas.STRING, **_PERIOD}, section='host_booking')

@@ -21,6 +21,7 @@ from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _DAY = datetime.timedelta(days=1)
@@ -122,8 +123,12 @@ class Reservations:
         with self._db.reader() as session:
             return rows.fetch(session, query)
 
-    def schedule_of(self, host=None):
-        """Return {host: [Booking]} of all hosts, or of one, by start."""
+    def schedule_of(self, names, since=None, until=None):
+        """Return {host: [Booking]} of hosts, by start.
+
+        :param names: of the hosts
+        :param since, until: only what overlaps this period, see list()
+        """
         hosts, row = models.ReservationHost, models.Reservation
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
@@ -131,11 +136,14 @@ class Reservations:
                  .where(row.status.in_(reservation_model.OPEN))
                  .where(hosts.status != reservation_model.LOST)
                  .order_by(hosts.host, hosts.start_at))
-        if host is not None:
-            query = query.where(hosts.host == host)
+        if since is not None:
+            query = query.where(hosts.end_at > since)
+        if until is not None:
+            query = query.where(hosts.start_at < until)
         found = collections.defaultdict(list)
-        for values in self._db.read(query):
-            found[values[0]].append(Booking(*values))
+        for some in row_schemas.batches(names):
+            for values in self._db.read(query.where(hosts.host.in_(some))):
+                found[values[0]].append(Booking(*values))
         return dict(found)
 
     # -- granting and changing -------------------------------------------

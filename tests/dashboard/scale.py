@@ -39,6 +39,7 @@ TARGET_S = 1.0
 FEW = 2000
 REPORT_S = 10
 HOUR = datetime.timedelta(hours=1)
+DAY = 24 * HOUR
 MINUTE = datetime.timedelta(minutes=1)
 DAYS_OF_SAMPLES = 30
 # Services that keep in memory what they have read.
@@ -144,9 +145,12 @@ class Filler:
                     last_seen_up=now(), report_count=table.c.report_count + 1))
 
     def add_reservations(self, number):
-        """Fill the hosts with short reservations, one after the other."""
+        """Fill the hosts with short reservations, one after the other.
+
+        The first ones of the hosts start within a day.
+        """
         begin = now()
-        free = dict.fromkeys(self.hosts, begin)
+        free = {host: begin + self._rng.random() * DAY for host in self.hosts}
         rows, held = [], []
         for _number in range(number):
             chosen = self._rng.sample(self.hosts, self._rng.randint(1, 3))

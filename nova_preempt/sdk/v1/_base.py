@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -41,6 +42,19 @@ class Resource(resource.Resource):
     allow_empty_commit = True
     #: The part of the path after the id.
     path_end = ''
+
+    @classmethod
+    @functools.cache
+    def _found_attributes(cls, *components: Any) -> tuple[Any, ...]:
+        return tuple(super()._attributes_iterator(*components))
+
+    @classmethod
+    def _attributes_iterator(cls, *components: Any) -> Iterator[Any]:
+        """Iterate over the attributes, which openstacksdk searches each time.
+
+        Creating a resource takes a quarter of the time with it.
+        """
+        return iter(cls._found_attributes(*components))
 
     def answer(self) -> dict[str, Any]:
         """Return the response of the service as a dict."""

@@ -268,7 +268,8 @@ class Proxy(_backlog.BacklogMixin, _energy.EnergyMixin):
         """Return a generator of hosts, by name.
 
         :param max_items: the most items in total
-        :param query: limit and marker, the name of a host
+        :param query: limit and marker, the name of a host; since and until
+            for only those reservations that overlap this period
         :returns: a generator of Host
         """
         return self._all(_reservation.Host, max_items, query)

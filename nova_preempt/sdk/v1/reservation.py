@@ -84,7 +84,10 @@ class Host(_base.Resource):
     resource_key = 'host'
     resources_key = 'hosts'
     base_path = '/hosts'
-    _max_microversion = '1.1'
+    _max_microversion = '1.10'
+    _least_microversion = '1.1'
+
+    _query_mapping = resource.QueryParameters('since', 'until')
 
     allow_fetch = True
     allow_list = True

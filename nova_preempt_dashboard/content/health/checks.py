@@ -31,7 +31,7 @@ class Check:
 def run(api, now):
     """Return a Check for each service."""
     return [_check(_('API: pauses'), _pauses, api),
-            _check(_('Engine: hosts'), _hosts, api),
+            _check(_('Engine: hosts'), _hosts, api, now),
             _check(_('Scheduler: chances'), _chances, api),
             _check(_('Backlog'), _backlog, api),
             _check(_('Power control'), _power, api),
@@ -56,8 +56,8 @@ def _pauses(api):
     return 'good', _('Nothing is paused.')
 
 
-def _hosts(api):
-    hosts = api.hosts()
+def _hosts(api, now):
+    hosts = api.hosts(periods.to_text(now))
     down = [host.name for host in hosts if host.state != 'up']
     if down:
         return 'warning', _('%(count)s of %(total)s hosts are down: '

@@ -44,10 +44,10 @@ class IndexView(views.HorizonTemplateView):
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
         api = client.preemption(self.request)
-        hosts = common.call(self.request, _('Unable to list hosts.'),
-                            api.hosts, default=())
-        power = _power_states(self.request, api) if hosts else {}
         now = timezone.now()
+        hosts = common.call(self.request, _('Unable to list hosts.'),
+                            api.hosts, periods.to_text(now), default=())
+        power = _power_states(self.request, api) if hosts else {}
         kinds = [(host, host_kinds.kind(
             host, power[host.name].state if host.name in power else None,
             now)) for host in hosts]

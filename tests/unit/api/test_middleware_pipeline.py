@@ -30,7 +30,7 @@ class TestVersions(base.ApiTestCase):
     def test_documents_need_no_token(self):
         version = {
             'id': 'v1.0', 'status': 'CURRENT', 'min_version': '1.0',
-            'max_version': '1.9',
+            'max_version': '1.10',
             'links': [{'rel': 'self', 'href': 'http://localhost/v1/'}]}
         for path in ('/', ''):
             self.assertEqual({'versions': [version]}, self.get(path, None))
@@ -57,14 +57,14 @@ class TestVersions(base.ApiTestCase):
     def test_microversions(self):
         for version, answered in (
                 ('preemption 1.0', '1.0'), ('preemption 1.1', '1.1'),
-                ('preemption latest', '1.9'), ('compute 9.9', '1.0'),
+                ('preemption latest', '1.10'), ('compute 9.9', '1.0'),
                 ('compute 2.1, preemption 1.0', '1.0'), ('', '1.0')):
             self.assertEqual(
                 f'preemption {answered}',
                 self.version(version, 200).headers[VERSION], version)
-        for version in ('preemption 1.10', 'preemption 0.9', 'preemption 2.0'):
+        for version in ('preemption 1.11', 'preemption 0.9', 'preemption 2.0'):
             error = self.version(version, 406).json['error']
-            self.assertEqual(('1.0', '1.9'), (error['min_version'],
+            self.assertEqual(('1.0', '1.10'), (error['min_version'],
                                               error['max_version']))
         for version in ('preemption 1', 'preemption x', 'preemption 1.x'):
             self.version(version, 400)

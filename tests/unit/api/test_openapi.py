@@ -73,7 +73,7 @@ def members(schema, path):
 
 class TestDocument(base.AnsweringTestCase):
 
-    microversion = '1.9'
+    microversion = '1.10'
 
     def test_all_operations_are_there(self):
         document = self.get('/v1/openapi.json', None)
@@ -95,7 +95,7 @@ class TestDocument(base.AnsweringTestCase):
 class TestOperations(base.AnsweringTestCase):
     """A test for each, so that several may run at once."""
 
-    microversion = '1.9'
+    microversion = '1.10'
     #: Of each of the three kinds of requests; tests.slow has more.
     examples = 3
 
@@ -124,7 +124,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def fuzz(self, operation, mode, token):
         headers = {'X-Auth-Token': token,
-                   'OpenStack-API-Version': 'preemption 1.9'}
+                   'OpenStack-API-Version': 'preemption 1.10'}
 
         @hypothesis.settings(
             max_examples=self.examples, print_blob=False,

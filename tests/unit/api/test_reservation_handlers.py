@@ -425,6 +425,22 @@ class TestOne(ReservationTestCase):
             hosts[0]['reservations'])
         self.assertEqual([], hosts[1]['reservations'])
 
+    def test_hosts_show_those_of_a_period(self):
+        made = self.create()
+        later = self.create(2, 3)
+
+        def listed(query, version='1.10'):
+            self.microversion = version
+            return [item['id'] for host in self.get(
+                f'/v1/hosts?{query}', ADMIN)['hosts']
+                for item in host['reservations']]
+
+        self.assertEqual([made['id']], listed(f'until={self.at(1)}'))
+        self.assertEqual([later['id']], listed(f'since={self.at(1)}'))
+        self.microversion = '1.9'
+        self.assertIn('need microversion 1.10', self.get(
+            f'/v1/hosts?since={self.at(1)}', ADMIN, 400)['error']['message'])
+
 
 class TestMicroversion(ReservationTestCase):
 

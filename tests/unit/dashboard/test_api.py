@@ -53,7 +53,8 @@ class TestErrors(unittest.TestCase):
         found = api.Api(mock.Mock(), mock.Mock(
             side_effect=auth_exceptions.ConnectFailure('refused')))
         self.assertRaises(api.RequestFailed, found.reservations, 5)
-        self.assertRaises(api.RequestFailed, found.hosts)
+        self.assertRaises(api.RequestFailed, found.hosts,
+                          '2026-01-01T00:00:00Z')
         self.assertRaises(api.RequestFailed, found.placement_chances, ['a'])
 
     def test_failure_within_a_list(self):

@@ -280,15 +280,29 @@ class TestReservations(test_decisions.TestSQLite):
     def test_schedule_of_hosts(self):
         self.grant('r1', ['h1', 'h2'], after=HOUR)
         self.grant('r2', ['h1'])
-        found = self.mine.schedule_of()
+        found = self.mine.schedule_of(['h1', 'h2'])
         self.assertEqual(['r2', 'r1'], [item.reservation_uuid
                                         for item in found['h1']])
-        self.assertEqual({'h2': found['h2']}, self.mine.schedule_of('h2'))
+        self.assertEqual({'h2': found['h2']}, self.mine.schedule_of(['h2']))
         self.assertEqual(
             reservations.Booking('h2', 'r1', 'p1', reservation_model.PENDING,
                                  NOW + HOUR, NOW + 2 * HOUR),
             found['h2'][0])
-        self.assertEqual({}, self.mine.schedule_of('h3'))
+        self.assertEqual({}, self.mine.schedule_of(['h3']))
+
+    def test_schedule_of_a_period(self):
+        self.grant('r1', ['h1'], after=HOUR)
+        self.grant('r2', ['h1'])
+
+        def listed(**period):
+            return [item.reservation_uuid for item in self.mine.schedule_of(
+                ['h1'], **period).get('h1', ())]
+
+        self.assertEqual(['r2'], listed(until=NOW + HOUR))
+        self.assertEqual(['r1'], listed(since=NOW + HOUR))
+        self.assertEqual([], listed(until=NOW))
+        self.assertEqual(['r2', 'r1'], listed(
+            since=NOW, until=NOW + 2 * HOUR))
 
     def test_a_lock_timeout_is_retried(self):
         tries = []

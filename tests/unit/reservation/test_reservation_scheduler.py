@@ -450,7 +450,8 @@ class TestSchedule(test_decisions.TestSQLite):
         self.assertGreater(len(granted), 10)
         for item in granted:
             self.assertEqual(item.quantity, len(item.held))
-        for bookings in self.schedule.reservations.schedule_of().values():
+        for bookings in self.schedule.reservations.schedule_of(
+                {host for item in granted for host in item.held}).values():
             for one, other in itertools.pairwise(bookings):
                 self.assertLessEqual(one.end_at, other.start_at)
 
