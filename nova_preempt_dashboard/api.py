@@ -4,6 +4,7 @@
 Every method raises RequestFailed with a message for the user, or SignedOut.
 """
 
+import datetime
 import functools
 import itertools
 
@@ -12,9 +13,12 @@ from openstack import exceptions
 import requests
 
 from nova_preempt_dashboard import paging
+from nova_preempt_dashboard import periods
 
 #: The most servers, flavors and images that one page reads.
 MOST_ITEMS = 1000
+#: How old the last sample of power may be.
+RECENT = datetime.timedelta(days=1)
 #: The most flavors whose chances are asked for at once.
 MOST_FLAVORS = 20
 
@@ -125,7 +129,6 @@ class Api:
     cancel_request = _calling('cancel_backlog_request', ignore_missing=False)
     backlog_plan = _calling('get_backlog_plan')
 
-    energy = _calling('get_energy')
     energy_report = _calling('get_energy_report')
     energy_hosts = _listing('', 'energy_hosts')
     retry_energy_host = _calling('retry_energy_host')
@@ -152,10 +155,26 @@ class Api:
     def hosts(self, now):
         """Return hosts, each with the reservation that holds it now.
 
-        :param now: in ISO 8601
+        :param now: an aware datetime
         """
-        return list(self.ours.hosts(since=now, until=now, limit=MOST_ITEMS,
+        text = periods.to_text(now)
+        return list(self.ours.hosts(since=text, until=text, limit=MOST_ITEMS,
                                     max_items=MOST_ITEMS))
+
+    @_translating
+    def energy(self, now):
+        """Return what the last sample of a day says, an Energy of the SDK.
+
+        :param now: an aware datetime
+        """
+        return self.ours.get_energy(since=periods.to_text(now - RECENT))
+
+    @_translating
+    def energy_host_page(self, size, trail=''):
+        """Return a paging.Page of hosts; the service lists all at once."""
+        after = paging.marker(trail)
+        return paging.Page.of([host for host in self.energy_hosts()
+                               if host.name > after], size, trail)
 
     @_translating
     def placement_chances(self, flavors):

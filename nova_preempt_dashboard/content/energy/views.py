@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of power and energy."""
 
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 from horizon import tables
@@ -41,7 +42,7 @@ def _figures(item):
         'value': found['flops_per_watt'], 'source': found.get('source', '')}
 
 
-class Hosts(tables.DataTable):
+class Hosts(common.PagedTable):
     name = common.column('name', _('Host'))
     state = common.column(
         lambda item: words.of(words.POWER_STATE, item.state), _('Power state'))
@@ -60,25 +61,24 @@ class Hosts(tables.DataTable):
         return datum.name
 
 
-class IndexView(tables.DataTableView):
+class IndexView(common.PagedView):
     table_class = Hosts
     template_name = 'nova_preempt/energy.html'
     page_title = _('Energy')
+    failure = _('Unable to list hosts.')
 
-    def get_data(self):
-        return common.call(
-            self.request, _('Unable to list hosts.'),
-            client.preemption(self.request).energy_hosts, default=[])
+    def read_page(self, size, trail):
+        return self.api.energy_host_page(size, trail)
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
-        api = client.preemption(self.request)
+        api = self.api
         energy = common.call(self.request, _('Unable to read the energy.'),
-                             api.energy)
+                             api.energy, timezone.now())
         report = energy and common.call(
             self.request, _('Unable to read the report.'), api.energy_report)
         if energy:
-            context['facts'] = _facts(energy)
+            context['facts'] = _facts(energy, report)
         if report:
             context.update(
                 samples=len(report.series),
@@ -91,12 +91,15 @@ class IndexView(tables.DataTableView):
         return context
 
 
-def _facts(energy):
-    return [
+def _facts(energy, report):
+    """Return facts: of now, and of the week of the report if there is one."""
+    found = [
         (_('Power draw now'), _('unknown') if energy.watts is None
          else _('%(watts)s W') % {'watts': round(energy.watts)}),
         (_('Measured'), words.moment(energy.sampled_at)),
         *((words.of(words.POWER_STATE, state), _('%(count)s hosts') % {
-            'count': count}) for state, count in energy.hosts.items()),
-        (_('Used in 30 days'), f'{energy.used_kwh:.1f} kWh'),
-        (_('Saved in 30 days'), f'{energy.saved_kwh:.1f} kWh')]
+            'count': count}) for state, count in energy.hosts.items())]
+    return found + ([
+        (_('Used in a week'), f'{report.used_kwh:.1f} kWh'),
+        (_('Saved in a week'), f'{report.saved_kwh:.1f} kWh')]
+        if report else [])

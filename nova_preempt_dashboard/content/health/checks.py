@@ -57,7 +57,7 @@ def _pauses(api):
 
 
 def _hosts(api, now):
-    hosts = api.hosts(periods.to_text(now))
+    hosts = api.hosts(now)
     down = [host.name for host in hosts if host.state != 'up']
     if down:
         return 'warning', _('%(count)s of %(total)s hosts are down: '
@@ -95,7 +95,7 @@ def _power(api):
 
 
 def _samples(api, now):
-    sampled = periods.parse(api.energy().sampled_at)
+    sampled = periods.parse(api.energy(now).sampled_at)
     if sampled is None:
         return 'warning', _('It is not measured.')
     level = 'good' if now - sampled <= SAMPLE_AGE else 'warning'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import datetime
 import types
 import unittest
 from unittest import mock
@@ -13,6 +14,20 @@ from nova_preempt_dashboard import paging
 
 def items(*names):
     return [types.SimpleNamespace(id=name) for name in names]
+
+
+class TestEnergyHosts(unittest.TestCase):
+
+    def test_pages(self):
+        hosts = [types.SimpleNamespace(id=name, name=name)
+                 for name in ('a', 'b', 'c')]
+        found = api.Api(mock.Mock(), mock.Mock())
+        found.ours.energy_hosts.side_effect = lambda: iter(hosts)
+        page = found.energy_host_page(2)
+        self.assertEqual(hosts[:2], page.items)
+        last = found.energy_host_page(2, page.next_trail)
+        self.assertEqual((hosts[2:], '', ''), (
+            last.items, last.next_trail, last.previous_trail))
 
 
 class TestErrors(unittest.TestCase):
@@ -54,7 +69,8 @@ class TestErrors(unittest.TestCase):
             side_effect=auth_exceptions.ConnectFailure('refused')))
         self.assertRaises(api.RequestFailed, found.reservations, 5)
         self.assertRaises(api.RequestFailed, found.hosts,
-                          '2026-01-01T00:00:00Z')
+                          datetime.datetime.now(
+                              datetime.timezone.utc))
         self.assertRaises(api.RequestFailed, found.placement_chances, ['a'])
 
     def test_failure_within_a_list(self):
