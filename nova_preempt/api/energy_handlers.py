@@ -10,6 +10,7 @@ from nova_preempt.api import energy_schemas as schemas
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
 from nova_preempt.api import policy
+from nova_preempt.api import reservable_host_handlers
 from nova_preempt.api import schemas as common
 from nova_preempt.api import views
 from nova_preempt.core.energy import efficiency_ranking
@@ -111,11 +112,10 @@ def _figures(figures, measured_at, source):
                   body=schemas.FIGURES, since='1.1')
 def set_energy_figures(call):
     """Set the figures of a host."""
-    name = pagination.name(call, 'name', 'host')
+    name = reservable_host_handlers.get_host(call)['name']
     wanted = call.body['figures']
     given = efficiency_ranking.Figures(*(wanted.get(key) for key in _FIGURES))
     _check(given)
-    _check_host(call, name)
     figures = energy_store.HostEfficiency(
         name, given.flops, given.watts, given.idle_watts, timeutils.utcnow(),
         wanted.get('source', ''))
@@ -130,15 +130,6 @@ def _check(figures):
         raise webob.exc.HTTPBadRequest('; '.join(
             f"Invalid field 'figures.{key}': {getattr(figures, key):g} {why}"
             for key, why in wrong.items()) + '.')
-
-
-def _check_host(call, name):
-    """Refuse a host that Nova does not have."""
-    if all(host['name'] != name for host in
-           call.services.engine.list_hosts(call.context)):
-        raise webob.exc.HTTPNotFound(
-            f'There is no host {name!r} in Nova; "openstack hypervisor list" '
-            'shows the names of hosts.')
 
 
 @operation.serves('DELETE', '/v1/energy/hosts/{name}/figures',

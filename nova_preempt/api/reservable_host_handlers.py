@@ -11,9 +11,6 @@ from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import reservation_views
 from nova_preempt.db import reservable_hosts
 
-#: The microversion that introduced the period of listed reservations.
-PERIOD_SINCE = '1.10'
-
 
 @operation.serves('GET', '/v1/properties', policy.PROPERTY_LIST,
                   schemas.PROPERTIES_ANSWER, errors=(503,), since='1.1')
@@ -66,13 +63,11 @@ def list_hosts(call):
     """List hosts and their reservations, perhaps only those of a period."""
     marker = call.query.get('marker', '')
     period = pagination.interval(call)
-    if period and not microversion.has(call.request.environ, PERIOD_SINCE):
+    if period and not microversion.has(call.request.environ, '1.10'):
         raise webob.exc.HTTPBadRequest(
-            "The query parameters 'since' and 'until' need microversion "
-            f'{PERIOD_SINCE}.')
-    hosts = [item for item in sorted(
-        call.services.engine.list_hosts(call.context),
-        key=lambda item: item['name']) if item['name'] > marker]
+            "The query parameters 'since' and 'until' need microversion 1.10.")
+    hosts = [item for item in call.services.engine.list_hosts(call.context)
+             if item['name'] > marker]
     view = _host_view(call, [
         item['name'] for item in hosts[:pagination.limit(call)]], **period)
     return pagination.page(call, 'hosts', hosts, view,
@@ -83,7 +78,8 @@ def list_hosts(call):
                   schemas.HOST_ANSWER, errors=(503,), since='1.1')
 def show_host(call):
     """Show a host and its reservations."""
-    return _host(call)
+    host = get_host(call)
+    return {'host': _host_view(call, [host['name']])(host)}
 
 
 @operation.serves('PATCH', '/v1/hosts/{name}', policy.HOST_UPDATE,
@@ -91,24 +87,24 @@ def show_host(call):
                   since='1.1')
 def update_host(call):
     """Set whether a host can be reserved, and its properties."""
-    name = _get_host(call)['name']
-    reservable_hosts.set_host(call.services.database, name,
+    reservable_hosts.set_host(call.services.database, get_host(call)['name'],
                               **call.body['host'])
     # Read again, since its properties have changed.
-    return _host(call)
+    return show_host(call)
 
 
-def _host(call):
-    host = _get_host(call)
-    return {'host': _host_view(call, [host['name']])(host)}
+def get_host(call):
+    """Return the host of the engine that the path names.
 
-
-def _get_host(call):
+    :raises HTTPNotFound:
+    """
     name = pagination.name(call, 'name', 'host')
     for host in call.services.engine.list_hosts(call.context):
         if host['name'] == name:
             return host
-    raise webob.exc.HTTPNotFound(f'There is no host {name!r}.')
+    raise webob.exc.HTTPNotFound(
+        f'There is no host {name!r} in Nova; "openstack hypervisor list" '
+        'shows the names of hosts.')
 
 
 def _host_view(call, names, **period):
@@ -120,8 +116,7 @@ def _host_view(call, names, **period):
     services = call.services
     settings = reservable_hosts.get_hosts(services.database)
     default = services.conf.reservation.reservable_default
-    schedules = services.schedule.reservations.schedule_of(
-        names, **period)
+    schedules = services.schedule.reservations.schedule_of(names, **period)
     return lambda host: reservation_views.host(
         host, settings.get(host['name']), default,
         schedules.get(host['name'], ()))

@@ -251,14 +251,14 @@ class ProviderCache:
     def refresh(self, names):
         """Read changed providers with these names, and refresh listings.
 
-        Forgets all others, so that the cache is bounded.
+        Forgets providers that are gone, so that the cache is bounded.
 
         :param names: None for all providers
         """
-        wanted = [provider for provider in self._placement.list_providers([])
-                  if names is None or provider.name in names]
-        self.get_all(wanted, REREAD_S)
-        uuids = {provider.uuid for provider in wanted}
+        listed = self._placement.list_providers([])
+        self.get_all([provider for provider in listed
+                      if names is None or provider.name in names], REREAD_S)
+        uuids = {provider.uuid for provider in listed}
         with self._lock:
             for uuid in set(self._states) - uuids:
                 del self._states[uuid]

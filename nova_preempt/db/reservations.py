@@ -21,7 +21,6 @@ from nova_preempt.db import calendar_changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_calendar
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _DAY = datetime.timedelta(days=1)
@@ -117,16 +116,15 @@ class Reservations:
                 (row.created_at < marker.created_at) |
                 ((row.created_at == marker.created_at) &
                  (row.uuid < marker.uuid)))
-        query = query.order_by(row.created_at.desc(), row.uuid.desc())
-        if limit is not None:
-            query = query.limit(limit)
+        query = query.order_by(
+            row.created_at.desc(), row.uuid.desc()).limit(limit)
         with self._db.reader() as session:
             return rows.fetch(session, query)
 
     def schedule_of(self, names, since=None, until=None):
         """Return {host: [Booking]} of hosts, by start.
 
-        :param names: of the hosts
+        :param names: of the hosts, at most some thousand
         :param since, until: only what overlaps this period, see list()
         """
         hosts, row = models.ReservationHost, models.Reservation
@@ -135,15 +133,13 @@ class Reservations:
                  .join(row, row.uuid == hosts.reservation_uuid)
                  .where(row.status.in_(reservation_model.OPEN))
                  .where(hosts.status != reservation_model.LOST)
+                 .where(hosts.host.in_(names))
+                 .where((hosts.end_at > since) if since else sa.true())
+                 .where((hosts.start_at < until) if until else sa.true())
                  .order_by(hosts.host, hosts.start_at))
-        if since is not None:
-            query = query.where(hosts.end_at > since)
-        if until is not None:
-            query = query.where(hosts.start_at < until)
         found = collections.defaultdict(list)
-        for some in row_schemas.batches(names):
-            for values in self._db.read(query.where(hosts.host.in_(some))):
-                found[values[0]].append(Booking(*values))
+        for values in self._db.read(query):
+            found[values[0]].append(Booking(*values))
         return dict(found)
 
     # -- granting and changing -------------------------------------------

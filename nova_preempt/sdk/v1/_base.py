@@ -33,7 +33,7 @@ class Resource(resource.Resource):
     it last; _least_microversion is then the version that introduced it.
     """
 
-    _max_microversion: str
+    _max_microversion = '1.1'
     _least_microversion: str | None = None
 
     _allow_unknown_attrs_in_body = True
@@ -45,16 +45,12 @@ class Resource(resource.Resource):
 
     @classmethod
     @functools.cache
-    def _found_attributes(cls, *components: Any) -> tuple[Any, ...]:
-        return tuple(super()._attributes_iterator(*components))
+    def _attributes_iterator(cls, *components: Any) -> Any:
+        """Return the attributes, which openstacksdk searches each time.
 
-    @classmethod
-    def _attributes_iterator(cls, *components: Any) -> Iterator[Any]:
-        """Iterate over the attributes, which openstacksdk searches each time.
-
-        Creating a resource takes a quarter of the time with it.
+        With them kept, a resource is created in a quarter of the time.
         """
-        return iter(cls._found_attributes(*components))
+        return tuple(super()._attributes_iterator(*components))
 
     def answer(self) -> dict[str, Any]:
         """Return the response of the service as a dict."""

@@ -13,7 +13,6 @@ from nova_preempt.sdk.v1 import _base
 class _Totals(_base.SingletonResource):
     """Power draw and energy saved in a period."""
 
-    _max_microversion = '1.1'
     _query_mapping = resource.QueryParameters(
         'since', 'until', include_pagination_defaults=False)
 
@@ -56,7 +55,6 @@ class EnergyHost(_base.Resource):
 
     resources_key = 'hosts'
     base_path = '/energy/hosts'
-    _max_microversion = '1.1'
 
     allow_list = True
     allow_fetch = True
@@ -99,7 +97,6 @@ class EnergyFigures(_base.Resource):
     resource_key = 'figures'
     base_path = '/energy/hosts'
     path_end = '/figures'
-    _max_microversion = '1.1'
 
     allow_commit = True
     allow_delete = True

@@ -15,7 +15,6 @@ class Reservation(_base.Resource):
     resource_key = 'reservation'
     resources_key = 'reservations'
     base_path = '/reservations'
-    _max_microversion = '1.1'
 
     allow_create = True
     allow_fetch = True
@@ -62,7 +61,6 @@ class Preview(_base.Resource):
 
     resource_key = 'preview'
     base_path = '/reservations/preview'
-    _max_microversion = '1.1'
 
     possible = resource.Body('possible', type=bool)
     start_at = resource.Body('start_at')
@@ -115,7 +113,6 @@ class Property(_base.Resource):
     resource_key = 'property'
     resources_key = 'properties'
     base_path = '/properties'
-    _max_microversion = '1.1'
 
     allow_list = True
     allow_commit = True
@@ -137,7 +134,6 @@ class ReservationLimits(_base.Resource):
 
     resource_key = 'reservation_limits'
     base_path = '/reservation-limits'
-    _max_microversion = '1.1'
 
     allow_fetch = True
     allow_commit = True

@@ -101,6 +101,14 @@ class TestProviderCache(unittest.TestCase):
         self.cache.find_room(['VCPU'], 7)
         self.assertEqual(4, self.placement.get_room.call_count)
 
+    def test_others_are_kept_as_long_as_they_are_listed(self):
+        self.cache.refresh(['node b'])
+        self.assertEqual({'a', 'b'}, {
+            uuid for uuid in 'ab' if self.cache.known(uuid)})
+        del self.placement.generations['a']
+        self.cache.refresh(['node b'])
+        self.assertIsNone(self.cache.known('a'))
+
     def test_a_failed_background_reading_does_not_stop_others(self):
         """Other providers and lists are read."""
         self.look()

@@ -241,7 +241,7 @@ class TestChances(DevicesTestCase):
         known.providers.list.return_value = [
             placement_api.Provider('uuid', 'host', 1, 'uuid')]
         root = model.Provider('uuid', 1, {}, {})
-        known.providers.get_all.side_effect = lambda listed: {
+        known.providers.get_all.side_effect = lambda listed, _age_s: {
             provider.name: root for provider in listed}
         known.trees.providers_for.return_value = {'uuid': (root,)}
         known.headroom = mock.MagicMock()
