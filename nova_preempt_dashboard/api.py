@@ -4,7 +4,6 @@
 Every method raises RequestFailed with a message for the user, or SignedOut.
 """
 
-import datetime
 import functools
 import itertools
 
@@ -13,12 +12,9 @@ from openstack import exceptions
 import requests
 
 from nova_preempt_dashboard import paging
-from nova_preempt_dashboard import periods
 
 #: The most servers, flavors and images that one page reads.
 MOST_ITEMS = 1000
-#: How old the last sample of power may be.
-RECENT = datetime.timedelta(days=1)
 #: The most flavors whose chances are asked for at once.
 MOST_FLAVORS = 20
 
@@ -74,11 +70,13 @@ def _calling(name, **fixed):
 def _listing(service, name, **query):
     """Return a method of Api that lists at most MOST_ITEMS of a service.
 
+    It takes more of the query.
+
     :param service: '' for the Preemption API
     """
-    return _translating(lambda self: list(itertools.islice(getattr(
+    return _translating(lambda self, **more: list(itertools.islice(getattr(
         getattr(self.conn, service) if service else self.ours, name)(
-            **query), MOST_ITEMS)))
+            **query, **more), MOST_ITEMS)))
 
 
 def _paging(name):
@@ -116,6 +114,7 @@ class Api:
     delete_reservation = _calling('delete_reservation', ignore_missing=False)
     preview_reservation = _calling('preview_reservation')
     reservation_limits = _calling('get_reservation_limits')
+    hosts = _listing('', 'hosts', limit=MOST_ITEMS)
     host = _calling('get_host')
     update_host = _calling('update_host')
 
@@ -129,6 +128,7 @@ class Api:
     cancel_request = _calling('cancel_backlog_request', ignore_missing=False)
     backlog_plan = _calling('get_backlog_plan')
 
+    energy = _calling('get_energy')
     energy_report = _calling('get_energy_report')
     energy_hosts = _listing('', 'energy_hosts')
     retry_energy_host = _calling('retry_energy_host')
@@ -150,24 +150,6 @@ class Api:
         return list(self.ours.reservations(
             since=since, until=until, limit=MOST_ITEMS,
             max_items=MOST_ITEMS))
-
-    @_translating
-    def hosts(self, now):
-        """Return hosts, each with the reservation that holds it now.
-
-        :param now: an aware datetime
-        """
-        text = periods.to_text(now)
-        return list(self.ours.hosts(since=text, until=text, limit=MOST_ITEMS,
-                                    max_items=MOST_ITEMS))
-
-    @_translating
-    def energy(self, now):
-        """Return what the last sample of a day says, an Energy of the SDK.
-
-        :param now: an aware datetime
-        """
-        return self.ours.get_energy(since=periods.to_text(now - RECENT))
 
     @_translating
     def energy_host_page(self, size, trail=''):

@@ -7,6 +7,7 @@ import datetime
 #: might overflow.
 EARLIEST = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 LATEST = datetime.datetime(9000, 1, 1, tzinfo=datetime.timezone.utc)
+DAY = datetime.timedelta(days=1)
 MOST_HOURS = 24 * 366 * 100
 _UNITS = (('d', 86400), ('h', 3600), ('min', 60), ('s', 1))
 
@@ -24,6 +25,11 @@ def to_text(moment):
     """Return an aware datetime as the API takes it, in UTC."""
     return moment.astimezone(datetime.timezone.utc).strftime(
         '%Y-%m-%dT%H:%M:%SZ')
+
+
+def at(moment):
+    """Return the query for what overlaps a moment, an aware datetime."""
+    return {'since': to_text(moment), 'until': to_text(moment)}
 
 
 def duration(seconds):

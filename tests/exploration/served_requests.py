@@ -11,11 +11,13 @@ UNSURE_OPTIONS.
 
 from tests.exploration import operations
 
-#: Groups and options with which a request may be refused although it fits, or
-#: others may use the capacity first.
+#: Groups and options with which a request may be refused although it fits,
+#: victims may take longer than they are given, or others may use the capacity
+#: first.
 UNSURE_GROUPS = ('reservation', 'energy', 'backlog')
 UNSURE_OPTIONS = ('project_budget', 'headroom', 'maximum_runtime_s',
-                  'max_waiting_requests')
+                  'max_waiting_requests', 'termination_timeout_s',
+                  'migrate_timeout_s')
 #: How long a request may take, in virtual seconds.
 PATIENCE_S = 300
 _BY_NAME = {flavor.name: flavor for flavor in operations.FLAVORS}

@@ -241,6 +241,14 @@ class Watcher:
         return now_s - self._paused_since_s.get(
             pause_reader.of_operation(operation), now_s) > 5
 
+    def _owners(self):
+        """Return the names under which processes own decisions now.
+
+        A process whose lease has expired leaves its decisions to others.
+        """
+        return {each.parts.process.owner.name for each in (
+            *self._world.schedulers, *self._world.engines) if each.parts}
+
     @staticmethod
     def _decision(each, has_owner):
         return invariant_snapshot.Decision(
@@ -318,7 +326,8 @@ class Watcher:
                 uuid for uuid, move in world.nova.migrations.items()
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
-                each.owner and leases.get(each.owner))) for each in found),
+                leases.get(each.owner) and each.owner in self._owners()))
+                for each in found),
             reservations=self._reserved.snapshot(self.reservations()),
             requests=tuple(map(self._waiting, self.requests())),
             trusts=frozenset(world.keystone.trusts),

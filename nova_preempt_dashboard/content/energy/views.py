@@ -74,7 +74,8 @@ class IndexView(common.PagedView):
         context = super().get_context_data(**kwargs)
         api = self.api
         energy = common.call(self.request, _('Unable to read the energy.'),
-                             api.energy, timezone.now())
+                             api.energy, since=periods.to_text(
+                                 timezone.now() - periods.DAY))
         report = energy and common.call(
             self.request, _('Unable to read the report.'), api.energy_report)
         if energy:

@@ -57,7 +57,7 @@ def _pauses(api):
 
 
 def _hosts(api, now):
-    hosts = api.hosts(now)
+    hosts = api.hosts(**periods.at(now))
     down = [host.name for host in hosts if host.state != 'up']
     if down:
         return 'warning', _('%(count)s of %(total)s hosts are down: '
@@ -95,7 +95,8 @@ def _power(api):
 
 
 def _samples(api, now):
-    sampled = periods.parse(api.energy(now).sampled_at)
+    sampled = periods.parse(api.energy(
+        since=periods.to_text(now - periods.DAY)).sampled_at)
     if sampled is None:
         return 'warning', _('It is not measured.')
     level = 'good' if now - sampled <= SAMPLE_AGE else 'warning'
@@ -105,7 +106,7 @@ def _samples(api, now):
 
 def _preemptions(api, now):
     counts = api.preemption_statistics(since=periods.to_text(
-        now - datetime.timedelta(days=1))).total['preemptions_by_status']
+        now - periods.DAY)).total['preemptions_by_status']
     text = ', '.join(f'{words.of(words.PREEMPTION, status)}: {count}'
                      for status, count in sorted(counts.items()))
     level = 'warning' if counts.get('aborted') else 'good'

@@ -46,7 +46,7 @@ class IndexView(views.HorizonTemplateView):
         api = client.preemption(self.request)
         now = timezone.now()
         hosts = common.call(self.request, _('Unable to list hosts.'),
-                            api.hosts, now, default=())
+                            api.hosts, default=(), **periods.at(now))
         power = _power_states(self.request, api) if hosts else {}
         kinds = [(host, host_kinds.kind(
             host, power[host.name].state if host.name in power else None,
