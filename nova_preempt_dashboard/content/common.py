@@ -42,25 +42,24 @@ def column(source, label, *filters, **values):
                          **values)
 
 
-def call(request, text, function, *args, default=None, **values):
+def call(request, text, function, *args, default=None, redirect=None,
+         **values):
     """Call a function of the API; show a message if it fails.
 
     :param text: the message
     :param default: returned on a failure
+    :param redirect: the URL to which a failure leads instead
     """
     try:
         return function(*args, **values)
     except (api.RequestFailed, api.SignedOut):
-        exceptions.handle(request, text)
+        exceptions.handle(request, text, redirect=redirect)
         return default
 
 
 def get(request, text, redirect, function, *args, **values):
     """Call a function of the API; redirect with a message if it fails."""
-    try:
-        return function(*args, **values)
-    except (api.RequestFailed, api.SignedOut):
-        exceptions.handle(request, text, redirect=redirect)
+    return call(request, text, function, *args, redirect=redirect, **values)
 
 
 def project_names(request, ids):
@@ -104,21 +103,24 @@ class PagedTable(tables.DataTable):
 
 
 class PagedView(ApiMixin, tables.PagedTableMixin, tables.DataTableView):
-    """A table of one page of a list."""
+    """A table of one page of a list.
+
+    :cvar listing: the method of api.Api that reads the page
+    :cvar query: more of its parameters
+    """
 
     failure = _('Unable to list.')
-
-    def read_page(self, size, trail):
-        """Return a paging.Page."""
-        raise NotImplementedError
+    listing = ''
+    query = {}
 
     def get_data(self):
         # A user can choose any number.
         size = min(max(setting_utils.get_page_size(self.request), 1),
                    api.MOST_ITEMS)
         page = call(
-            self.request, self.failure, self.read_page, size,
-            self.request.GET.get('trail', ''), default=paging.Page([]))
+            self.request, self.failure, getattr(self.api, self.listing), size,
+            self.request.GET.get('trail', ''), default=paging.Page([]),
+            **self.query)
         self._has_more_data = bool(page.next_trail)
         self._has_prev_data = page.previous_trail is not None
         self.table.page = page

@@ -19,9 +19,7 @@ class IndexView(common.PagedView):
     template_name = 'nova_preempt/backlog.html'
     page_title = _('Backlog')
     failure = _('Unable to list requests.')
-
-    def read_page(self, size, trail):
-        return self.api.requests(size, trail)
+    listing = 'requests'
 
 
 class CreateView(common.FormView):

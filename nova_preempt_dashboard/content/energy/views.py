@@ -66,9 +66,7 @@ class IndexView(common.PagedView):
     template_name = 'nova_preempt/energy.html'
     page_title = _('Energy')
     failure = _('Unable to list hosts.')
-
-    def read_page(self, size, trail):
-        return self.api.energy_host_page(size, trail)
+    listing = 'energy_host_page'
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
@@ -78,11 +76,9 @@ class IndexView(common.PagedView):
                                  timezone.now() - periods.DAY))
         report = energy and common.call(
             self.request, _('Unable to read the report.'), api.energy_report)
-        if energy:
-            context['facts'] = _facts(energy, report)
         if report:
             context.update(
-                samples=len(report.series),
+                facts=_facts(energy, report),
                 chart=report.series and timeline.chart(
                     [(periods.parse(point['time']), point['watts'])
                      for point in report.series],
@@ -93,14 +89,12 @@ class IndexView(common.PagedView):
 
 
 def _facts(energy, report):
-    """Return facts: of now, and of the week of the report if there is one."""
-    found = [
+    """Return facts: of now, and of the week of the report."""
+    return [
         (_('Power draw now'), _('unknown') if energy.watts is None
          else _('%(watts)s W') % {'watts': round(energy.watts)}),
         (_('Measured'), words.moment(energy.sampled_at)),
         *((words.of(words.POWER_STATE, state), _('%(count)s hosts') % {
-            'count': count}) for state, count in energy.hosts.items())]
-    return found + ([
+            'count': count}) for state, count in energy.hosts.items()),
         (_('Used in a week'), f'{report.used_kwh:.1f} kWh'),
         (_('Saved in a week'), f'{report.saved_kwh:.1f} kWh')]
-        if report else [])

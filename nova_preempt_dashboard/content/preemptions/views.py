@@ -27,9 +27,8 @@ class IndexView(common.PagedView):
     template_name = 'nova_preempt/preemptions.html'
     page_title = _('Preemptions')
     failure = _('Unable to list preemptions.')
-
-    def read_page(self, size, trail):
-        return self.api.preemptions(size, trail, all_projects=True)
+    listing = 'preemptions'
+    query = {'all_projects': True}
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)

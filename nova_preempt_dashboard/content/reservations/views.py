@@ -25,9 +25,7 @@ class IndexView(common.PagedView):
     template_name = 'nova_preempt/reservations.html'
     page_title = _('Reservations')
     failure = _('Unable to list reservations.')
-
-    def read_page(self, size, trail):
-        return self.api.reservations(size, trail)
+    listing = 'reservations'
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)

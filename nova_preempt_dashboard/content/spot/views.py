@@ -22,9 +22,7 @@ class IndexView(common.PagedView):
     template_name = 'nova_preempt/spot.html'
     page_title = _('Spot')
     failure = _('Unable to list evictions.')
-
-    def read_page(self, size, trail):
-        return self.api.preemptions(size, trail)
+    listing = 'preemptions'
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
