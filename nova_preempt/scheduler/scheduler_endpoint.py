@@ -46,6 +46,9 @@ _TERMS = rate_limiter.RateLimit(at_once_s=30, share=0.1, most_running=2)
 # The longest query. The API waits for 30 s by default.
 _LONGEST_S = 20
 
+# How old a listing may be, so that flavors of a query share it.
+_LISTING_S = 2
+
 # How old a cached provider may be. What does not raise its generation gives it
 # more room, which find_room() has found. Reading 1000 hosts takes 10 s.
 _MAX_AGE_S = 3600
@@ -249,7 +252,7 @@ class QueryEndpoint:
     def _chances(self, context, flavors, project_id, availability_zone,
                  in_time):
         self._preemption.known.refresh()
-        answer, unknown, told, sought = [], None, False, set()
+        answer, unknown, told = [], None, False
         for flavor in in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
@@ -264,20 +267,18 @@ class QueryEndpoint:
                 continue
             told = True
             for zone, (preemptible, normal) in sorted(self._count(
-                    context, spec_obj, availability_zone, in_time,
-                    sought).items()):
+                    context, spec_obj, availability_zone, in_time).items()):
                 answer.append({'flavor': flavor, 'preemptible': preemptible,
                                'availability_zone': zone, 'normal': normal})
         if unknown and not told:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj, zone, in_time, sought):
+    def _count(self, context, spec_obj, zone, in_time):
         """Return {zone: (number of preemptible servers, of normal ones)}.
 
         :param zone: the only one that matters, None for any
         :param in_time: see QueryTimeLimits.query()
-        :param sought: sets of classes of which room was looked for
         """
         try:
             request_filter.process_reqspec(context, spec_obj)
@@ -295,14 +296,12 @@ class QueryEndpoint:
         search = plan_search.PlanSearch(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
-        classes = frozenset(resources.merged_resources())
-        if classes not in sought:
-            sought.add(classes)
-            known.providers.find_room(
-                classes, CONF.scheduler.max_placement_results)
+        known.providers.find_room(
+            resources.merged_resources(), CONF.scheduler.max_placement_results,
+            _LISTING_S)
         roots = known.providers.get_all((
             provider for provider in known.providers.list(
-                request_specs.provider_query(resources))
+                request_specs.provider_query(resources), _LISTING_S)
             if zone in (None, self._zone(provider.name))), _MAX_AGE_S)
         trees = known.trees.providers_for(wanted, roots.values())
         found = {name: search.count(name, trees[state.uuid])
