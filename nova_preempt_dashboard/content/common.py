@@ -23,7 +23,7 @@ from nova_preempt_dashboard import periods
 _FIELD = re.compile(r"'\w+\.(\w+)")
 # Of the detail page of a table's first column.
 SERVICE = 'preemption'
-#: How long the name of a project is kept, in seconds.
+#: How long the names of projects are kept, in seconds.
 NAME_AGE_S = 300
 
 
@@ -64,14 +64,13 @@ def get(request, text, redirect, function, *args, **values):
 
 def project_names(request, ids):
     """Return {id of a project: its name}, the id if Keystone does not say."""
-    names = {each: each for each in ids if each}
-    for each in names:
-        with contextlib.suppress(auth_exceptions.ClientException):
-            names[each] = cache.get_or_set(
-                f'nova_preempt-{request.user.id}-{each}',
-                lambda each=each: keystone.tenant_get(
-                    request, each, admin=False).name, NAME_AGE_S)
-    return names
+    names = {}
+    with contextlib.suppress(auth_exceptions.ClientException):
+        names = cache.get_or_set(
+            f'nova_preempt-{request.user.id}-projects', lambda: {
+                each.id: each.name for each in keystone.tenant_list(
+                    request, admin=False)[0]}, NAME_AGE_S)
+    return {each: names.get(each, each) for each in ids if each}
 
 
 class ApiMixin:
