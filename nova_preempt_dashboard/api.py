@@ -12,6 +12,7 @@ from openstack import exceptions
 import requests
 
 from nova_preempt_dashboard import paging
+from nova_preempt_dashboard import periods
 
 #: The most servers, flavors and images that one page reads.
 MOST_ITEMS = 1000
@@ -128,7 +129,6 @@ class Api:
     cancel_request = _calling('cancel_backlog_request', ignore_missing=False)
     backlog_plan = _calling('get_backlog_plan')
 
-    energy = _calling('get_energy')
     energy_report = _calling('get_energy_report')
     energy_hosts = _listing('', 'energy_hosts')
     retry_energy_host = _calling('retry_energy_host')
@@ -155,8 +155,17 @@ class Api:
     def energy_host_page(self, size, trail=''):
         """Return a paging.Page of hosts; the service lists all at once."""
         after = paging.marker(trail)
-        return paging.Page.of([host for host in self.energy_hosts()
+        return paging.Page.of([host for host in self.ours.energy_hosts()
                                if host.name > after], size, trail)
+
+    @_translating
+    def energy(self, now):
+        """Return an Energy; reading the samples of a day takes least.
+
+        :param now: an aware datetime
+        """
+        found = self.ours.get_energy(since=periods.to_text(now - periods.DAY))
+        return found if found.sampled_at else self.ours.get_energy()
 
     @_translating
     def placement_chances(self, flavors):

@@ -9,9 +9,15 @@ from keystoneauth1 import session
 import openstack
 from openstack_auth import utils as auth_utils
 from openstack_dashboard.api import base
+import requests
 
 from nova_preempt import sdk
 from nova_preempt_dashboard import api
+from nova_preempt_dashboard import http_adapter
+
+#: How long a call may take, in seconds: longer than the Preemption API waits
+#: for the engine and the scheduler by default.
+TIMEOUT_S = 40
 
 
 class _UserAuth(plugin.BaseAuthPlugin):
@@ -56,11 +62,16 @@ class _UserAuth(plugin.BaseAuthPlugin):
 @memoized.memoized
 def preemption(request):
     """Return the api.Api of the user of a request."""
+    http, adapter = requests.Session(), http_adapter.Adapter()
+    http.mount('http://', adapter)
+    http.mount('https://', adapter)
     verify = not settings.OPENSTACK_SSL_NO_VERIFY and (
         settings.OPENSTACK_SSL_CACERT or True)
     conn = openstack.connection.Connection(
         session=session.Session(
             auth=_UserAuth(request), verify=verify,
+            session=http, timeout=getattr(
+                settings, 'PREEMPTION_TIMEOUT_S', TIMEOUT_S),
             original_ip=auth_utils.get_client_ip(request)),
         region_name=request.user.services_region, app_name='horizon')
     return api.Api(conn, sdk.add_to)

@@ -28,8 +28,9 @@ def to_text(moment):
 
 
 def at(moment):
-    """Return the query for what overlaps a moment, an aware datetime."""
-    return {'since': to_text(moment), 'until': to_text(moment)}
+    """Return the query for what overlaps a second, an aware datetime."""
+    return {'since': to_text(moment), 'until': to_text(
+        moment + datetime.timedelta(seconds=1))}
 
 
 def duration(seconds):

@@ -240,7 +240,8 @@ class ProviderCache:
         with self._lock:
             for uuid, free in rooms.items():
                 state = self._states.get(uuid)
-                if state is not None and any(
+                # Others are read again anyway.
+                if uuid in self._read_at and any(
                         free.get(name, 0) > inventory.capacity
                         - state.used.get(name, 0)
                         for name, inventory in state.inventories.items()):

@@ -66,8 +66,8 @@ class HostInventory:
         self._monotonic = monotonic
         self._may_end = may_end
         self._claimants = claimants
-        # NOTE: a cache of its own: the shared one drops nodes without
-        # preemptible servers.
+        # NOTE: a cache of its own: nobody keeps nodes without preemptible
+        # servers fresh in the shared one.
         self._providers = provider_cache.ProviderCache(placement)
         self.occupancy = make_occupancy(self._providers.left)
         # One thread reads at a time; others wait for it.

@@ -24,6 +24,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import provider_cache
 from nova_preempt.cloud import request_specs
 from nova_preempt.core import rate_limiter
 from nova_preempt.core import refusal_texts
@@ -49,8 +50,9 @@ _LONGEST_S = 20
 # How old a listing may be, so that flavors of a query share it.
 _LISTING_S = 2
 
-# How old a cached provider may be. What does not raise its generation gives it
-# more room, which find_room() has found. Reading 1000 hosts takes 10 s.
+# How old a cached provider may be where find_room() has asked for all hosts: a
+# change that does not raise the generation gives a host more room, which it
+# finds. Reading 1000 hosts takes 10 s.
 _MAX_AGE_S = 3600
 
 
@@ -296,13 +298,15 @@ class QueryEndpoint:
         search = plan_search.PlanSearch(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
-        known.providers.find_room(
-            resources.merged_resources(), CONF.scheduler.max_placement_results,
-            _LISTING_S)
-        roots = known.providers.get_all((
-            provider for provider in known.providers.list(
-                request_specs.provider_query(resources), _LISTING_S)
-            if zone in (None, self._zone(provider.name))), _MAX_AGE_S)
+        most = CONF.scheduler.max_placement_results
+        known.providers.find_room(resources.merged_resources(), most,
+                                  _LISTING_S)
+        listed = known.providers.list(
+            request_specs.provider_query(resources), _LISTING_S)
+        roots = known.providers.get_all(
+            (provider for provider in listed
+             if zone in (None, self._zone(provider.name))),
+            _MAX_AGE_S if len(listed) < most else provider_cache.MAX_AGE_S)
         trees = known.trees.providers_for(wanted, roots.values())
         found = {name: search.count(name, trees[state.uuid])
                  for name, state in in_time(roots.items())
@@ -362,10 +366,9 @@ class QueryEndpoint:
 
 
 def _get_flavor(context, name, project_id):
-    context = context.elevated()
     for find in (objects.Flavor.get_by_flavor_id, objects.Flavor.get_by_name):
         try:
-            flavor = find(context, name)
+            flavor = find(context.elevated(), name)
         except exception.NotFound:
             continue
         if flavor.is_public or project_id in flavor.projects:

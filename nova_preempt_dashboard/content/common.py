@@ -68,8 +68,8 @@ def project_names(request, ids):
     with contextlib.suppress(auth_exceptions.ClientException):
         names = cache.get_or_set(
             f'nova_preempt-{request.user.id}-projects', lambda: {
-                each.id: each.name for each in keystone.tenant_list(
-                    request, admin=False)[0]}, NAME_AGE_S)
+                each.id: each.name for each in keystone.keystoneclient(
+                    request).projects.list()}, NAME_AGE_S)
     return {each: names.get(each, each) for each in ids if each}
 
 

@@ -7,61 +7,25 @@ import horizon
 from nova_preempt_dashboard.content import common
 
 
-class _Panel(horizon.Panel):
-    permissions = ('openstack.services.preemption',)
+def _panel(slug, name, package, rule):
+    """Return the class of a panel.
+
+    :param package: its package beside this module
+    :param rule: the policy rule of those who see it
+    """
+    return type(slug, (horizon.Panel,), {
+        'slug': slug, 'name': name, 'urls': f'{package}.urls',
+        'policy_rules': common.rule(rule),
+        'permissions': ('openstack.services.preemption',)})
 
 
-class Spot(_Panel):
-    name = _('Spot')
-    slug = 'spot'
-    urls = 'spot.urls'
-    policy_rules = common.rule('list')
-
-
-class Reservations(_Panel):
-    name = _('Reservations')
-    slug = 'reservations'
-    urls = 'reservations.urls'
-    policy_rules = common.rule('reservation:list')
-
-
-class Backlog(_Panel):
-    name = _('Backlog')
-    slug = 'backlog'
-    urls = 'backlog.urls'
-    policy_rules = common.rule('request:list')
-
-
-class Preemptions(_Panel):
-    name = _('Preemptions')
-    slug = 'preemptions'
-    urls = 'preemptions.urls'
-    policy_rules = common.rule('all_projects')
-
-
-class HostMap(_Panel):
-    name = _('Host Map')
-    slug = 'preemption_hosts'
-    urls = 'host_map.urls'
-    policy_rules = common.rule('host:list')
-
-
-class Energy(_Panel):
-    name = _('Energy')
-    slug = 'preemption_energy'
-    urls = 'energy.urls'
-    policy_rules = common.rule('energy')
-
-
-class Pauses(_Panel):
-    name = _('Pauses')
-    slug = 'preemption_pauses'
-    urls = 'pauses.urls'
-    policy_rules = common.rule('pause:list')
-
-
-class Health(_Panel):
-    name = _('Health')
-    slug = 'preemption_health'
-    urls = 'health.urls'
-    policy_rules = common.rule('all_projects')
+Spot = _panel('spot', _('Spot'), 'spot', 'list')
+Reservations = _panel('reservations', _('Reservations'), 'reservations',
+                      'reservation:list')
+Backlog = _panel('backlog', _('Backlog'), 'backlog', 'request:list')
+Preemptions = _panel('preemptions', _('Preemptions'), 'preemptions',
+                     'all_projects')
+HostMap = _panel('preemption_hosts', _('Host Map'), 'host_map', 'host:list')
+Energy = _panel('preemption_energy', _('Energy'), 'energy', 'energy')
+Pauses = _panel('preemption_pauses', _('Pauses'), 'pauses', 'pause:list')
+Health = _panel('preemption_health', _('Health'), 'health', 'all_projects')

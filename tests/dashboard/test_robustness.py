@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of users, narrow screens, and an API that does not answer."""
 
+import signal
 import time
 
 from selenium.common import exceptions
@@ -17,6 +18,11 @@ PAGES = (*PROJECT_PAGES, *(
 # Of a reservation, and for how long the API is away meanwhile.
 START_S = 20
 AWAY_S = 10
+API = 'nova-preempt-api'
+# The longest time of a page while the API is silent: one call, and Horizon.
+SILENCE_S = 60
+# The width of a small telephone, in pixels.
+TELEPHONE = 320
 UNKNOWN = '00000000-0000-0000-0000-000000000000'
 SCRIPT = '"><script>window.hurt = 1</script><img src=x onerror=hurt=1>'
 
@@ -74,6 +80,20 @@ class TestNarrow(base.TestCase):
     width = 500
 
     def test_no_page_is_wider_than_the_window(self):
+        self.check()
+        self.open('/project/reservations/')
+        self.picture('narrow')
+
+    def test_no_page_is_wider_than_a_telephone(self):
+        """Chromium has no narrower window than 500 pixels."""
+        self.browser.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
+            'width': TELEPHONE, 'height': 700, 'deviceScaleFactor': 1,
+            'mobile': False})
+        self.addCleanup(self.browser.execute_cdp_cmd,
+                        'Emulation.clearDeviceMetricsOverride', {})
+        self.check()
+
+    def check(self):
         for path in (*PAGES, '/project/reservations/create/',
                      '/project/backlog/create/',
                      '/admin/preemption_hosts/host/?name=compute1'):
@@ -83,8 +103,6 @@ class TestNarrow(base.TestCase):
                     'return [document.documentElement.scrollWidth, '
                     'window.innerWidth]')
                 self.assertLessEqual(width, window)
-        self.open('/project/reservations/')
-        self.picture('narrow')
 
 
 class TestNoApi(base.TestCase):
@@ -93,8 +111,8 @@ class TestNoApi(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.manager.stop('nova-preempt-api')
-        self.addCleanup(self.manager.start, 'nova-preempt-api')
+        self.manager.stop(API)
+        self.addCleanup(self.manager.start, API)
 
     def test_pages_say_so(self):
         for path in (*PAGES, f'/project/reservations/{UNKNOWN}/',
@@ -117,12 +135,45 @@ class TestNoApi(base.TestCase):
     def test_pages_come_back(self):
         for path in PAGES:
             self.browser.get(self.url(path))
-        self.manager.start('nova-preempt-api')
+        self.manager.start(API)
         for path in PAGES:
             with self.subTest(path=path):
                 self.browser.get(self.url(path))
                 self.assertNotIn('Unable to', self.text())
                 self.assertNotIn('does not answer', self.text())
+
+
+class TestSilentApi(base.TestCase):
+    """The API takes connections and never answers."""
+
+    user = 'admin'
+
+    def setUp(self):
+        super().setUp()
+        # The token of the first call is known.
+        self.browser.get(self.url('/project/spot/'))
+        self.addCleanup(self.manager.signal, API, signal.SIGCONT)
+        self.manager.signal(API, signal.SIGSTOP)
+
+    def test_pages_come_within_the_time_of_one_call(self):
+        for path in ('/project/spot/', '/admin/preemption_health/'):
+            with self.subTest(path=path):
+                started_s = time.monotonic()
+                self.browser.get(self.url(path))
+                self.wait(lambda: 'Unable to' in self.text()
+                          or 'does not answer' in self.text())
+                self.assertLess(time.monotonic() - started_s, SILENCE_S)
+
+
+class TestExpiredSession(base.TestCase):
+
+    def test_pages_ask_to_sign_in(self):
+        self.browser.delete_all_cookies()
+        for path in PROJECT_PAGES:
+            with self.subTest(path=path):
+                self.browser.get(self.url(path))
+                self.wait(lambda: self.browser.find_element(
+                    By.ID, 'loginBtn'))
 
 
 class TestPolling(base.TestCase):
@@ -138,12 +189,12 @@ class TestPolling(base.TestCase):
         reserved = self.scene.reserve('soon', START_S / 3600)
         self.browser.get(self.url('/project/reservations/'))
         self.wait_text('Pending: it starts now')
-        self.addCleanup(self.manager.start, 'nova-preempt-api')
-        self.manager.stop('nova-preempt-api')
+        self.addCleanup(self.manager.start, API)
+        self.manager.stop(API)
         # The browser asks meanwhile, without an answer.
         time.sleep(AWAY_S)
         self.assertIn('Pending: it starts now', self.text())
-        self.manager.start('nova-preempt-api')
+        self.manager.start(API)
         scene.until(lambda: self.member.preemption.get_reservation(
             reserved.id).status == 'active', 'the reservation is active')
         self.wait_text('Active: boot servers on it', 60)

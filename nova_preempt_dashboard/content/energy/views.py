@@ -72,13 +72,13 @@ class IndexView(common.PagedView):
         context = super().get_context_data(**kwargs)
         api = self.api
         energy = common.call(self.request, _('Unable to read the energy.'),
-                             api.energy, since=periods.to_text(
-                                 timezone.now() - periods.DAY))
+                             api.energy, timezone.now())
         report = energy and common.call(
             self.request, _('Unable to read the report.'), api.energy_report)
+        if energy:
+            context['facts'] = _facts(energy, report)
         if report:
             context.update(
-                facts=_facts(energy, report),
                 chart=report.series and timeline.chart(
                     [(periods.parse(point['time']), point['watts'])
                      for point in report.series],
@@ -89,12 +89,15 @@ class IndexView(common.PagedView):
 
 
 def _facts(energy, report):
-    """Return facts: of now, and of the week of the report."""
-    return [
+    """Return facts: of now, and of the week of the report if there is one."""
+    found = [
         (_('Power draw now'), _('unknown') if energy.watts is None
          else _('%(watts)s W') % {'watts': round(energy.watts)}),
         (_('Measured'), words.moment(energy.sampled_at)),
         *((words.of(words.POWER_STATE, state), _('%(count)s hosts') % {
-            'count': count}) for state, count in energy.hosts.items()),
-        (_('Used in a week'), f'{report.used_kwh:.1f} kWh'),
-        (_('Saved in a week'), f'{report.saved_kwh:.1f} kWh')]
+            'count': count}) for state, count in energy.hosts.items())]
+    if report:
+        found += [
+            (_('Used in the last 7 days'), f'{report.used_kwh:.1f} kWh'),
+            (_('Saved in the last 7 days'), f'{report.saved_kwh:.1f} kWh')]
+    return found

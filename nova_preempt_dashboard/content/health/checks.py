@@ -95,8 +95,7 @@ def _power(api):
 
 
 def _samples(api, now):
-    sampled = periods.parse(api.energy(
-        since=periods.to_text(now - periods.DAY)).sampled_at)
+    sampled = periods.parse(api.energy(now).sampled_at)
     if sampled is None:
         return 'warning', _('It is not measured.')
     level = 'good' if now - sampled <= SAMPLE_AGE else 'warning'

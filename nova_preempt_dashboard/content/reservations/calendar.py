@@ -40,14 +40,13 @@ def read(api, now, days, quantity):
     free = periods.stretches(found, answers)
     mine = api.reservations_between(periods.to_text(start),
                                     periods.to_text(end))
-    rows = [timeline.Row(
-        _('Free: %(count)s or more hosts') % {'count': quantity},
-        tuple(_free_bar(since, until, quantity) for since, until in free))]
     unknown = [slot for slot, answer in zip(found, answers, strict=True)
                if answer is None]
-    rows[0] = timeline.Row(rows[0].label, rows[0].bars + tuple(
-        _unknown_bar(since, until) for since, until in unknown))
-    rows += _host_rows(mine)
+    rows = [timeline.Row(
+        _('Free: %(count)s or more hosts') % {'count': quantity}, (
+            *(_free_bar(since, until, quantity) for since, until in free),
+            *(_unknown_bar(since, until) for since, until in unknown))),
+        *_host_rows(mine)]
     return timeline.draw(rows, start, end, now), free
 
 

@@ -92,8 +92,8 @@ class CreateView(common.FormView):
         return initial
 
 
-class _OfOneView(common.FormView):
-    """A form about one reservation."""
+class _OfOne(common.ApiMixin):
+    """The reservation that the address of a page names."""
 
     success_url = _INDEX
 
@@ -104,7 +104,7 @@ class _OfOneView(common.FormView):
             self.api.reservation, self.kwargs['reservation_id'])
 
 
-class UpdateView(_OfOneView):
+class UpdateView(_OfOne, common.FormView):
     form_class = forms.Update
     form_id = 'update_reservation'
     modal_id = 'update_reservation_modal'
@@ -122,7 +122,7 @@ class UpdateView(_OfOneView):
             'end_action': self.reservation.end_action}
 
 
-class BootView(_OfOneView):
+class BootView(_OfOne, common.FormView):
     form_class = forms.Boot
     form_id = 'boot_on_reservation'
     modal_id = 'boot_on_reservation_modal'
@@ -142,17 +142,10 @@ class BootView(_OfOneView):
                        args=(self.reservation.id,))
 
 
-class DetailView(common.ApiMixin, tables.DataTableView):
+class DetailView(_OfOne, tables.DataTableView):
     table_class = own.Servers
     template_name = 'nova_preempt/reservation.html'
     page_title = _('Reservation {{ reservation.name|default:reservation.id }}')
-
-    @cached_property
-    def reservation(self):
-        return common.get(
-            self.request, _('Unable to read the reservation.'), _INDEX,
-            self.api.reservation,
-            self.kwargs['reservation_id'])
 
     def get_data(self):
         hosts = {host['host_id'] for host in self.reservation.hosts}

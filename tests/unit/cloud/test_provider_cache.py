@@ -87,6 +87,10 @@ class TestProviderCache(unittest.TestCase):
         self.refresh()
         self.assertTrue(self.cache.find_room(['VCPU', 'DISK_GB'], 7))
         self.assertEqual({'a': True, 'b': False}, self.look())
+        # It is found once: it is to be read again from now on.
+        self.assertFalse(self.cache.find_room(['VCPU', 'DISK_GB'], 7))
+        self.placement.get_room.reset_mock()
+        self.cache.find_room(['VCPU', 'DISK_GB'], 7)
         # A part that is free makes room together with victims.
         self.placement.get_room.assert_called_once_with(
             {'VCPU': 1, 'DISK_GB': 1}, 7)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import datetime
 import types
 import unittest
 from unittest import mock
@@ -27,6 +28,28 @@ class TestEnergyHosts(unittest.TestCase):
         last = found.energy_host_page(2, page.next_trail)
         self.assertEqual((hosts[2:], '', ''), (
             last.items, last.next_trail, last.previous_trail))
+
+
+class TestEnergy(unittest.TestCase):
+
+    def setUp(self):
+        self.api = api.Api(mock.Mock(), mock.Mock())
+        self.now = datetime.datetime(2026, 5, 2, tzinfo=datetime.timezone.utc)
+
+    def ask(self, *answers):
+        """Return the times since which samples were read, None for any."""
+        self.api.ours.get_energy.side_effect = [
+            types.SimpleNamespace(sampled_at=each) for each in answers]
+        self.assertEqual(answers[-1], self.api.energy(self.now).sampled_at)
+        return [call.kwargs.get('since') for call
+                in self.api.ours.get_energy.mock_calls]
+
+    def test_of_a_day(self):
+        self.assertEqual(['2026-05-01T00:00:00Z'], self.ask('now'))
+
+    def test_older(self):
+        self.assertEqual(['2026-05-01T00:00:00Z', None],
+                         self.ask(None, 'last week'))
 
 
 class TestErrors(unittest.TestCase):

@@ -292,6 +292,20 @@ class TestChances(DevicesTestCase):
         self.assertIn('request fewer', str(raised.exception.exc_info[1]))
         self.assertEqual(20, len(counted))
 
+    def test_cached_hosts_are_used_longer_if_placement_says_of_all(self):
+        """It tells of no more hosts than its limit; at the limit of some."""
+        providers = self.preemption.known.providers
+        for most, max_age_s in ((2, 3600), (1, 300)):
+            self.use_limit(most)
+            self.chances('none')
+            self.assertEqual(max_age_s, providers.get_all.call_args.args[1])
+
+    def use_limit(self, most):
+        self.addCleanup(scheduler_endpoint.CONF.clear_override,
+                        'max_placement_results', 'scheduler')
+        scheduler_endpoint.CONF.set_override(
+            'max_placement_results', most, 'scheduler')
+
     def test_while_preemption_is_paused(self):
         self.preemption.process.pauses.why.return_value = 'It is paused.'
         self.assertEqual([(1, 1)], self.chances('none'))
