@@ -47,9 +47,6 @@ _TERMS = rate_limiter.RateLimit(at_once_s=30, share=0.1, most_running=2)
 # The longest query. The API waits for 30 s by default.
 _LONGEST_S = 20
 
-# How old a listing may be, so that flavors of a query share it.
-_LISTING_S = 2
-
 # How old a cached provider may be where find_room() has asked for all hosts: a
 # change that does not raise the generation gives a host more room, which it
 # finds. Reading 1000 hosts takes 10 s.
@@ -254,7 +251,7 @@ class QueryEndpoint:
     def _chances(self, context, flavors, project_id, availability_zone,
                  in_time):
         self._preemption.known.refresh()
-        answer, unknown, told = [], None, False
+        answer, unknown, told, began_s = [], None, False, time.monotonic()
         for flavor in in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
@@ -269,18 +266,21 @@ class QueryEndpoint:
                 continue
             told = True
             for zone, (preemptible, normal) in sorted(self._count(
-                    context, spec_obj, availability_zone, in_time).items()):
+                    context, spec_obj, availability_zone, in_time,
+                    began_s).items()):
                 answer.append({'flavor': flavor, 'preemptible': preemptible,
                                'availability_zone': zone, 'normal': normal})
         if unknown and not told:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj, zone, in_time):
+    def _count(self, context, spec_obj, zone, in_time, began_s):
         """Return {zone: (number of preemptible servers, of normal ones)}.
 
         :param zone: the only one that matters, None for any
         :param in_time: see QueryTimeLimits.query()
+        :param began_s: when the query began; its flavors share what was read
+            since
         """
         try:
             request_filter.process_reqspec(context, spec_obj)
@@ -299,10 +299,10 @@ class QueryEndpoint:
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         most = CONF.scheduler.max_placement_results
-        known.providers.find_room(resources.merged_resources(), most,
-                                  _LISTING_S)
+        age_s = time.monotonic() - began_s
+        known.providers.find_room(resources.merged_resources(), most, age_s)
         listed = known.providers.list(
-            request_specs.provider_query(resources), _LISTING_S)
+            request_specs.provider_query(resources), age_s)
         roots = known.providers.get_all(
             (provider for provider in listed
              if zone in (None, self._zone(provider.name))),
@@ -315,8 +315,7 @@ class QueryEndpoint:
                  for name, (free, _) in found.items()}
         if known.headroom:
             spare = known.headroom.count(resources.merged_resources(), spare)
-        refused = bool(cloud.objection())
-        counts = {}
+        counts, refused = {}, bool(cloud.objection())
         for name, (free, more) in found.items():
             where = self._zone(name)
             before = counts.get(where, (0, 0))
