@@ -240,12 +240,13 @@ class ProviderCache:
         with self._lock:
             for uuid, free in rooms.items():
                 state = self._states.get(uuid)
-                # Others are read again anyway.
-                if uuid in self._read_at and any(
+                if state is not None and any(
                         free.get(name, 0) > inventory.capacity
                         - state.used.get(name, 0)
                         for name, inventory in state.inventories.items()):
-                    self._read_at.pop(uuid, None)
+                    # Otherwise it would be found again.
+                    for known in (self._states, self._read_at):
+                        known.pop(uuid, None)
                     found = True
         return found
 
@@ -262,9 +263,8 @@ class ProviderCache:
         uuids = {provider.uuid for provider in listed}
         with self._lock:
             for uuid in set(self._states) - uuids:
-                del self._states[uuid]
-                self._read_at.pop(uuid, None)
-                self._lefts.pop(uuid, None)
+                for known in (self._states, self._read_at, self._lefts):
+                    known.pop(uuid, None)
         self._refresh_listings()
 
     def _refresh_listings(self):

@@ -95,6 +95,17 @@ class TestProviderCache(unittest.TestCase):
         self.placement.get_room.assert_called_once_with(
             {'VCPU': 1, 'DISK_GB': 1}, 7)
 
+    def test_free_space_of_a_host_that_a_server_has_just_left(self):
+        self.placement.get_provider_state = lambda uuid, known: (
+            model.Provider(uuid, 1, {'VCPU': model.Inventory(4)},
+                           {'s': {'VCPU': 3}}))
+        self.placement.get_room = lambda *args: {'a': {'VCPU': 2}}
+        self.now = provider_cache.MAX_AGE_S
+        self.refresh()
+        self.cache.left(['node a'])
+        self.assertTrue(self.cache.find_room(['VCPU'], 7))
+        self.assertFalse(self.cache.find_room(['VCPU'], 7))
+
     def test_free_space_is_read_at_most_every_ten_seconds(self):
         self.placement.get_room = mock.Mock(return_value={})
         for self.now, classes, calls in (
