@@ -165,17 +165,6 @@ class TestSilentApi(base.TestCase):
                 self.assertLess(time.monotonic() - started_s, SILENCE_S)
 
 
-class TestExpiredSession(base.TestCase):
-
-    def test_pages_ask_to_sign_in(self):
-        self.browser.delete_all_cookies()
-        for path in PROJECT_PAGES:
-            with self.subTest(path=path):
-                self.browser.get(self.url(path))
-                self.wait(lambda: self.browser.find_element(
-                    By.ID, 'loginBtn'))
-
-
 class TestPolling(base.TestCase):
     """Rows that the browser reads again and again."""
 
