@@ -11,13 +11,13 @@ UNSURE_OPTIONS.
 
 from tests.exploration import operations
 
-#: Groups and options with which a request may be refused although it fits,
-#: victims may take longer than they are given, or others may use the capacity
-#: first.
+#: Groups and options with which a request may be refused although it fits, or
+#: others may use the capacity first.
 UNSURE_GROUPS = ('reservation', 'energy', 'backlog')
 UNSURE_OPTIONS = ('project_budget', 'headroom', 'maximum_runtime_s',
-                  'max_waiting_requests', 'termination_timeout_s',
-                  'migrate_timeout_s')
+                  'max_waiting_requests')
+#: Options that may give victims less time than they take.
+TIMEOUTS = ('termination_timeout_s', 'migrate_timeout_s')
 #: How long a request may take, in virtual seconds.
 PATIENCE_S = 300
 _BY_NAME = {flavor.name: flavor for flavor in operations.FLAVORS}
@@ -39,7 +39,7 @@ def find_breach(world):
         _wait(world, [server])
         # Nova records the fault a moment after the state.
         world.loop.run(world.loop.now_s + 1)
-        if server.vm_state != 'active':
+        if server.vm_state != 'active' and not _waited_in_vain(world, server):
             return (f'server {server.uuid} of flavor {name} fits, and is '
                     f'{server.vm_state}: {server.fault}')
     return ''
@@ -51,6 +51,12 @@ def _is_sure(world):
         group in UNSURE_GROUPS or option in UNSURE_OPTIONS
         for group, option in settings) and not any(
         each.process.skew_s for each in (*world.schedulers, *world.engines))
+
+
+def _waited_in_vain(world, server):
+    """Return whether the victims of a server may have taken too long."""
+    return any(option in TIMEOUTS for _group, option in world.settings) and (
+        world.watcher.has_decision(server.uuid))
 
 
 def _fill(world):

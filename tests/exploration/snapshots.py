@@ -314,7 +314,7 @@ class Watcher:
 
     def snapshot(self):
         """Return a Snapshot, with the acts since the last one."""
-        world = self._world
+        world, owners = self._world, self._owners()
         acts, self.acts = tuple(self.acts), []
         found, leases, powers = self._records()
         return invariant_snapshot.Snapshot(
@@ -326,7 +326,7 @@ class Watcher:
                 uuid for uuid, move in world.nova.migrations.items()
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
-                leases.get(each.owner) and each.owner in self._owners()))
+                leases.get(each.owner) and each.owner in owners))
                 for each in found),
             reservations=self._reserved.snapshot(self.reservations()),
             requests=tuple(map(self._waiting, self.requests())),
