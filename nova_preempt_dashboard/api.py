@@ -71,7 +71,7 @@ def _calling(name, **fixed):
 def _listing(service, name, **query):
     """Return a method of Api that lists at most MOST_ITEMS of a service.
 
-    It takes more of the query.
+    The method takes further query parameters.
 
     :param service: '' for the Preemption API
     """

@@ -251,7 +251,8 @@ class QueryEndpoint:
     def _chances(self, context, flavors, project_id, availability_zone,
                  in_time):
         self._preemption.known.refresh()
-        answer, unknown, told, began_s = [], None, False, time.monotonic()
+        answer, unknown, told = [], None, False
+        began_s = self._preemption.monotonic()
         for flavor in in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
@@ -299,7 +300,7 @@ class QueryEndpoint:
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         most = CONF.scheduler.max_placement_results
-        age_s = time.monotonic() - began_s
+        age_s = preemption.monotonic() - began_s
         known.providers.find_room(resources.merged_resources(), most, age_s)
         listed = known.providers.list(
             request_specs.provider_query(resources), age_s)

@@ -30,7 +30,8 @@ class Resource(resource.Resource):
     them. Afterwards a resource has the values of the response only.
 
     _max_microversion is the version that introduced the resource or extended
-    it last; _least_microversion is then the version that introduced it.
+    it last, 1.1 for most; _least_microversion is then the version that
+    introduced it.
     """
 
     _max_microversion = '1.1'

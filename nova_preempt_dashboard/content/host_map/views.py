@@ -51,13 +51,12 @@ class IndexView(views.HorizonTemplateView):
         kinds = [(host, host_kinds.kind(
             host, power[host.name].state if host.name in power else None,
             now)) for host in hosts]
-        chosen, url = self.request.GET.get('kind', ''), host_url('')
+        chosen = self.request.GET.get('kind', '')
         context.update(
             total=len(kinds), chosen=chosen,
             counts=[(kind, words.HOST[kind], count) for kind, count
                     in host_kinds.count(kind for _host, kind in kinds)],
-            hosts=[(host, kind, words.HOST[kind],
-                    url + urllib.parse.quote_plus(host.name))
+            hosts=[(host, kind, words.HOST[kind], host_url(host.name))
                    for host, kind in kinds if chosen in ('', kind)])
         return context
 
