@@ -116,7 +116,9 @@ class Database:
     def write(self, statement):
         """Execute a write in its own transaction; return the row count."""
         with self.writer() as session:
-            return session.execute(statement).rowcount
+            # The session has no objects that SQLAlchemy might have to update.
+            return session.execute(statement, execution_options={
+                'synchronize_session': False}).rowcount
 
 
 @contextlib.contextmanager

@@ -32,18 +32,17 @@ def renew(database, name, lease_s):
 
     :returns: False if the lease has expired
     """
-    with database.writer() as session:
-        renewed = session.execute(
-            sa.update(models.Owner) .where(models.Owner.name == name)
-            .where(models.Owner.expires_at > database_clock.now())
-            .values(expires_at=database_clock.SecondsFromNow(lease_s))).rowcount
-        if renewed:
-            session.execute(
-                sa.update(models.Decision)
-                .where(models.Decision.status.in_(decisions.OPEN))
-                .where(models.Decision.owner == name)
-                .values(updated_at=database_clock.now()))
-        return renewed == 1
+    renewed = database.write(
+        sa.update(models.Owner) .where(models.Owner.name == name)
+        .where(models.Owner.expires_at > database_clock.now())
+        .values(expires_at=database_clock.SecondsFromNow(lease_s)))
+    if renewed:
+        database.write(
+            sa.update(models.Decision)
+            .where(models.Decision.status.in_(decisions.OPEN))
+            .where(models.Decision.owner == name)
+            .values(updated_at=database_clock.now()))
+    return renewed == 1
 
 
 @transaction_retries.retried
@@ -57,8 +56,7 @@ def end(database, names):
 
 def get_leader(database) -> str:
     """Return the name of the leading engine, '' if there is none."""
-    leader, = database.scalars(sa.select(models.Leader.owner))
-    return leader
+    return database.scalars(sa.select(models.Leader.owner))[0]
 
 
 def replace_leader(database, old, new) -> bool:

@@ -135,7 +135,6 @@ def _transactions(world):
                     yield session
             finally:
                 inside.remove(task)
-                world.writes += name == 'writer'
             if world.faults.draw() == 'lost':
                 world.loop.tell('answer lost', 'database')
                 raise db_exc.DBConnectionError('explored: answer lost')

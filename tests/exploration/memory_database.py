@@ -6,7 +6,9 @@ than most of its statements. No task waits within a transaction, so all of them
 use the same session in turn.
 """
 
+import collections
 import contextlib
+import re
 from unittest import mock
 
 import sqlalchemy as sa
@@ -18,23 +20,38 @@ from tests import tables
 _PRAGMAS = ('synchronous=OFF', 'journal_mode=MEMORY',
             'locking_mode=EXCLUSIVE')
 
+#: Most writes renew leases. Of decisions that changes what no invariant sees.
+_OF_LEASES = re.compile(
+    '(UPDATE|INSERT INTO|DELETE FROM) owners '
+    '|UPDATE decisions SET updated_at=[^,]* WHERE ')
+
 
 class MemoryDatabase(connection.Database):
     """A Database for tasks that take turns.
 
     :param conf: a ConfigOpts whose [preemption_database]connection is a
         SQLite file
+    :ivar writes: {'leases' or 'others': how many statements wrote them}
     """
 
     def __init__(self, conf):
+        self.writes = collections.Counter()
         with mock.patch.object(sa.pool, 'NullPool', sa.pool.StaticPool):
             super().__init__(conf)
+            # A connection only knows the listeners of before it was opened.
+            sa.event.listen(self.engine, 'after_cursor_execute', self._count)
             self._session = self._facade.writer.get_sessionmaker()(
                 bind=self.engine.connect())
         self._driver = self._session.get_bind(
             ).connection.driver_connection
         for each in _PRAGMAS:
             self._driver.execute(f'PRAGMA {each}')
+
+    def _count(self, connection, cursor, statement, parameters, context,
+               executemany):
+        if context.isinsert or context.isupdate or context.isdelete:
+            self.writes['leases' if _OF_LEASES.match(statement)
+                        else 'others'] += 1
 
     def empty(self):
         """Empty all tables."""

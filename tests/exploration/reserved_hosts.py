@@ -45,10 +45,12 @@ class ReservedHosts:
         :param hosts: their names
         :param began_at: when it was asked, naive and in UTC
         """
+        now = self._world.loop.utcnow()
         for each in reservations:
+            # It may have ended while the scheduler waited for an answer.
             if each.status not in reservation_model.OPEN or (
                     _is_recent(each, began_at)
-                    or not _is_at(each, began_at)):
+                    or not _is_at(each, began_at) or not _is_at(each, now)):
                 continue
             users = self.users(each)
             self._strangers[each.uuid].update(

@@ -53,7 +53,6 @@ def _budgets(decisions):
 
 def _records(database):
     return (db.Decisions(database).get_decisions(),
-            decision_owners.get_leases(database),
             energy_store.get_power(database))
 
 
@@ -83,8 +82,8 @@ class Watcher:
         self._robbed = set()
         self._reserved = reserved_hosts.ReservedHosts(world)
         self._paused_since_s = {}  # what is paused: since when
-        self._found = {}          # function: what it has read
-        self._read_at = -1        # world.writes when that was read
+        # {function: (writes until then, what it has read)}
+        self._found = {}
 
     def act(self, method, uuid):
         """Record a call by which we end a server."""
@@ -267,20 +266,20 @@ class Watcher:
         finally:
             loop.current = current
 
-    def _read_once(self, read):
-        """Read the database, or return what was read since the last write."""
-        if self._world.writes != self._read_at:
-            self._read_at = self._world.writes
-            self._found = {}
-        if read not in self._found:
-            self._found[read] = self._read(read)
-        return self._found[read]
+    def _read_once(self, read, what='others'):
+        """Read the database, or return what was read since the last write.
+
+        :param what: the writes that matter, as in MemoryDatabase.writes
+        """
+        writes = processes.database().writes[what]
+        if self._found.get(read, (None,))[0] != writes:
+            self._found[read] = writes, self._read(read)
+        return self._found[read][1]
 
     def _records(self):
         """Return the records of the database as of the last write.
 
-        :returns: [db.Decision], {name of an owner: whether it lives}, and
-            {host: its power}
+        :returns: [db.Decision] and {host: its power}
         """
         return self._read_once(_records)
 
@@ -316,7 +315,8 @@ class Watcher:
         """Return a Snapshot, with the acts since the last one."""
         world, owners = self._world, self._owners()
         acts, self.acts = tuple(self.acts), []
-        found, leases, powers = self._records()
+        found, powers = self._records()
+        leases = self._read_once(decision_owners.get_leases, 'leases')
         return invariant_snapshot.Snapshot(
             servers={uuid: self._server(server)
                      for uuid, server in world.nova.servers.items()},

@@ -77,8 +77,6 @@ class World:
         self.hanging = {}
         self.machines = None
         self.watcher = None
-        #: How often something was written to the database.
-        self.writes = 0
 
     # -- life ------------------------------------------------------------
 
