@@ -8,13 +8,13 @@ its own: to leave some out changes nothing of what the others draw.
 import dataclasses
 import random
 
-from novaclient import exceptions as nova_exc
 from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.db import pauses
 from tests.exploration import processes
 from tests.exploration import requests
+from tests.exploration import traps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,12 +161,7 @@ def _act(world, rng, actions, is_admin):
     if action == 'resize':
         arguments['flavor'] = rng.choice(
             spots(world) if server.is_preemptible else NORMAL)
-    try:
-        world.nova.act(server.uuid, action, is_admin, **arguments)
-        if is_admin and action == 'start':
-            world.watcher.started(server)
-    except nova_exc.ClientException as exc:
-        world.loop.tell('refused', action, server.uuid[:8], exc)
+    traps.attempt(world, server.uuid, action, is_admin, **arguments)
 
 
 def user_acts(world, watcher, rng):

@@ -69,8 +69,15 @@ def act(world, uuid, action, is_admin):
         world.loop.start(world.operator, f'start {uuid[:8]}',
                          lambda: _start(world, uuid))
         return
+    attempt(world, uuid, action, is_admin)
+
+
+def attempt(world, uuid, action, is_admin, **arguments):
+    """Call Nova as a user or an administrator, and let it refuse."""
     try:
-        world.nova.act(uuid, action, is_admin)
+        world.nova.act(uuid, action, is_admin, **arguments)
+        if is_admin and action == 'start':
+            world.watcher.started(world.nova.servers[uuid])
     except nova_exc.ClientException as exc:
         world.loop.tell('refused', action, uuid[:8], exc)
 
