@@ -84,11 +84,13 @@ class MemoryPlacement:
     :ivar providers: {uuid: Provider}
     :ivar consumers: {uuid: Consumer} of those that have allocations, or were
         made without any
+    :ivar lost: consumers that a late claim for one host has emptied on another
     """
 
     def __init__(self):
         self.providers = {}
         self.consumers = {}
+        self.lost = set()
 
     def add(self, uuid, name, amounts, traits=()):
         """Add a host; {class: amount}."""
@@ -268,8 +270,14 @@ class MemoryPlacement:
 
     def _write(self, changes):
         touched = set()
+        written = {provider for body in changes.values()
+                   for provider in body['allocations']}
         for uuid, body in changes.items():
-            had_any = bool(self.allocations(uuid))
+            had = self.allocations(uuid)
+            self.lost.discard(uuid)
+            if had and written and not body['allocations'] and (
+                    written.isdisjoint(had)):
+                self.lost.add(uuid)
             for provider in self.providers.values():
                 if provider.allocations.pop(uuid, None) is not None and (
                         not body['allocations']):
@@ -278,7 +286,7 @@ class MemoryPlacement:
                 # Placement makes it, and deletes it only with allocations.
                 self.consumers.setdefault(uuid, Consumer(
                     0, body['project_id'], body['user_id']))
-                if had_any:
+                if had:
                     del self.consumers[uuid]
                 continue
             self.consumers[uuid] = Consumer(

@@ -368,7 +368,10 @@ class Watcher:
             is_over=each.state in backlog_model.CLOSED, trust=each.trust_id)
 
     def _server(self, server):
-        uses = {} if server.uuid in self._robbed else server.amounts
+        is_robbed = server.uuid in self._robbed or (
+            # The guide's limits describe how this happens.
+            server.uuid in self._world.placement.lost)
+        uses = {} if is_robbed else server.amounts
         if server.vm_state == 'stopped':
             uses = {name: amount for name, amount in uses.items()
                     if name == 'DISK_GB'}
