@@ -69,7 +69,13 @@ class ServerMigrator:
         LOG.info('Server %(uuid)s is migrated off host %(host)s, which is '
                  'reserved.', {'uuid': resident.uuid, 'host': resident.node})
         try:
-            if cold:
+            now = self._nova.get(resident.uuid)
+            # It was seen a while ago: the database may have been slow.
+            if now is None or (now.host, now.vm_state, now.task_state) != (
+                    resident.host, resident.vm_state, None):
+                self._store.remove(resident.uuid)
+                del self._moves[resident.uuid]
+            elif cold:
                 self._nova.cold_migrate(resident.uuid)
             else:
                 self._nova.live_migrate(resident.uuid)
@@ -80,16 +86,14 @@ class ServerMigrator:
 
     def _refuse(self, uuid, reason):
         if self._refused[uuid] != reason:
-            LOG.warning('Server %(uuid)s cannot be migrated: %(reason)s',
-                        {'uuid': uuid, 'reason': reason})
+            LOG.warning('Server %s cannot be migrated: %s', uuid, reason)
         self._refused[uuid] = reason
 
     def asked_us(self, resident):
         """Return when the move of a server was requested, None if not."""
         move = self._moves.get(resident.uuid)
-        if move is None or move.node != resident.node:
-            return None
-        return reservation_model.to_us(move.asked_at)
+        return reservation_model.to_us(move.asked_at) if (
+            move and move.node == resident.node) else None
 
     def why_not(self, uuid):
         """Return why a server could not be moved, '' without a reason."""

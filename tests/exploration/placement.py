@@ -84,7 +84,8 @@ class MemoryPlacement:
     :ivar providers: {uuid: Provider}
     :ivar consumers: {uuid: Consumer} of those that have allocations, or were
         made without any
-    :ivar lost: consumers that a late claim for one host has emptied on another
+    :ivar lost: consumers of which a late claim for one host has taken what
+        they have on another
     """
 
     def __init__(self):
@@ -274,10 +275,11 @@ class MemoryPlacement:
                    for provider in body['allocations']}
         for uuid, body in changes.items():
             had = self.allocations(uuid)
-            self.lost.discard(uuid)
-            if had and written and not body['allocations'] and (
+            if len(changes) > 1 and had and written and (
                     written.isdisjoint(had)):
                 self.lost.add(uuid)
+            elif body['allocations']:
+                self.lost.discard(uuid)
             for provider in self.providers.values():
                 if provider.allocations.pop(uuid, None) is not None and (
                         not body['allocations']):
