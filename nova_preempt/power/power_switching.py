@@ -33,6 +33,10 @@ LOG = logging.getLogger(__name__)
 # A host may take minutes to shut down, and uses a thread meanwhile.
 _THREADS = 64
 
+# After so many seconds a look at a host does not count any more: what came
+# after it, such as the database, was slow, and a server may have come.
+_LOOK_AGE_S = 10.0
+
 _FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
              nova_api.NovaError, placement_api.PlacementError)
 
@@ -298,6 +302,7 @@ class _HostSteps:
         if self._token is not None and self._seen.token == self._token:
             # NOTE: a sleeping host gets servers through Placement only.
             return self._know(empty=True, running=False)
+        age_s = self._age_s()
         found = self._fleet.occupants(self._host)
         if not self._is_as_before():
             return False
@@ -306,8 +311,11 @@ class _HostSteps:
             self._seen.token = self._token
         host = self._host
         return self._know(
-            empty=empty, running=bool(found.servers), up=host.up,
+            age_s=age_s, empty=empty, running=bool(found.servers), up=host.up,
             disabled=host.disabled, ours=host.is_ours)
+
+    def _age_s(self):
+        return self._switcher._seen.see(self._item, self._host)[1]
 
     def _is_as_before(self):
         """Return whether its state is unchanged; read its service again."""
@@ -337,6 +345,8 @@ class _HostSteps:
         return self._take_power(self._driver.switch_off, cut=True)
 
     def _take_power(self, call, cut):
+        if self._age_s() - self._facts.age_s > _LOOK_AGE_S:
+            return self._know(empty=None)
         try:
             call(self._item.host)
         except power_errors.PowerError as exc:

@@ -70,6 +70,23 @@ class TestSwitcher(world.WorldTestCase):
         self.assertIn('a server has come', self.power().reason)
         self.assertEqual('enable', self.world.calls[-1][0])
 
+    def test_server_comes_after_the_look_as_the_database_is_slow(self):
+        reread = self.world.reread
+
+        def slow(host):
+            if len(self.world.looks) == 2:   # the last before the shutdown
+                self.world.reread = reread
+                self.world.pass_time(50)
+                self.world.change('a', servers=1)
+            return reread(host)
+
+        self.world.reread = slow
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0, 10)
+        self.assertEqual(3, len(self.world.looks))
+        self.assertNotIn(('off', 'a'), self.world.calls)
+        self.assertTrue(self.world.on['a'])
+
     def test_server_comes_after_the_power_off(self):
         self.sleep()
         self.world.coming = {'a'}
