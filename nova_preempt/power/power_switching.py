@@ -248,13 +248,6 @@ class _HostSteps:
         self._host = host
         self._token = token
         self._facts = None
-        self._acts = {power_steps.Action.ASK_POWER: self._ask_power,
-            power_steps.Action.LOOK: self._look,
-            power_steps.Action.DISABLE: self._disable,
-            power_steps.Action.SHUT_DOWN: self._shut_down,
-            power_steps.Action.SWITCH_OFF: self._switch_off,
-            power_steps.Action.POWER_ON: self._power_on,
-            power_steps.Action.MOVE: self._move}
 
     def run(self):
         """Take steps until none is possible now.
@@ -265,7 +258,8 @@ class _HostSteps:
         while self._switcher._leads():
             step = power_steps.next_step(
                 self._facts, self._switcher._get_options().boot_timeout_s)
-            act = self._acts.get(step.act)
+            # Each method below has the name of its action; WAIT has none.
+            act = getattr(self, f'_{step.act.name.lower()}', None)
             if act is None or not act(step):
                 return
 
@@ -302,7 +296,7 @@ class _HostSteps:
         if self._token is not None and self._seen.token == self._token:
             # NOTE: a sleeping host gets servers through Placement only.
             return self._know(empty=True, running=False)
-        age_s = self._age_s()
+        self._learn(power=self._facts.power, cut=self._facts.cut)
         found = self._fleet.occupants(self._host)
         if not self._is_as_before():
             return False
@@ -311,11 +305,8 @@ class _HostSteps:
             self._seen.token = self._token
         host = self._host
         return self._know(
-            age_s=age_s, empty=empty, running=bool(found.servers), up=host.up,
+            empty=empty, running=bool(found.servers), up=host.up,
             disabled=host.disabled, ours=host.is_ours)
-
-    def _age_s(self):
-        return self._switcher._seen.see(self._item, self._host)[1]
 
     def _is_as_before(self):
         """Return whether its state is unchanged; read its service again."""
@@ -345,7 +336,9 @@ class _HostSteps:
         return self._take_power(self._driver.switch_off, cut=True)
 
     def _take_power(self, call, cut):
-        if self._age_s() - self._facts.age_s > _LOOK_AGE_S:
+        _seen, age_s, _closed_s = self._switcher._seen.see(
+            self._item, self._host)
+        if age_s - self._facts.age_s > _LOOK_AGE_S:
             return self._know(empty=None)
         try:
             call(self._item.host)
