@@ -55,8 +55,7 @@ def _translating(method):
 
 def _message(exc):
     """Return what the service said, without the URL of the request."""
-    details = exc.details
-    return str(details) if details else str(exc)
+    return str(exc.details or exc)
 
 
 def _calling(name, **fixed):
