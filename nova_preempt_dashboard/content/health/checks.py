@@ -2,11 +2,12 @@
 """Checks of the services, by calls that need them."""
 
 from concurrent import futures
-import contextvars
 import dataclasses
 import datetime
 import time
 
+from django.utils import timezone
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from nova_preempt_dashboard import api as apis
@@ -32,25 +33,27 @@ class Check:
 
 def run(api, now):
     """Return a Check for each service; they are asked at the same time."""
+    here = translation.get_language(), timezone.get_current_timezone()
     # Alone, for it is the first to use the connection.
-    pauses = _check(_('API: pauses'), _pauses, api, now)
+    pauses = _check(_('API: pauses'), _pauses, api, now, *here)
     others = {_('Engine: hosts'): _hosts, _('Scheduler: chances'): _chances,
               _('Backlog'): _backlog, _('Power control'): _power,
               _('Power draw'): _samples,
               _('Preemptions of the last day'): _preemptions}
     with futures.ThreadPoolExecutor() as pool:
-        # The context has the language and the time zone of the user.
-        found = [pool.submit(contextvars.copy_context().run, _check, *item,
-                             api, now) for item in others.items()]
+        found = [pool.submit(_check, *item, api, now, *here)
+                 for item in others.items()]
     return [pauses, *[each.result() for each in found]]
 
 
-def _check(name, function, api, now):
+def _check(name, function, api, now, language, zone):
     start = time.monotonic()
-    try:
-        level, text = function(api, now)
-    except apis.RequestFailed as exc:
-        level, text = 'bad', str(exc)
+    # A thread does not have the language and the time zone of the user.
+    with translation.override(language), timezone.override(zone):
+        try:
+            level, text = function(api, now)
+        except apis.RequestFailed as exc:
+            level, text = 'bad', str(exc)
     return Check(name, level, text, round(time.monotonic() - start, 2))
 
 

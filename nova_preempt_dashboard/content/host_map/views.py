@@ -9,12 +9,11 @@ from django.urls import reverse
 from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from horizon import messages
 from horizon import views
 
-from nova_preempt_dashboard import client
 from nova_preempt_dashboard import host_kinds
 from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import timeline
@@ -37,20 +36,19 @@ def _power_states(request, api):
     return {item.name: item for item in found}
 
 
-class IndexView(views.HorizonTemplateView):
+class IndexView(common.ApiMixin, views.HorizonTemplateView):
     template_name = 'nova_preempt/host_map.html'
     page_title = _('Host Map')
 
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
-        api = client.preemption(self.request)
         now = timezone.now()
         hosts = common.call(self.request, _('Unable to list hosts.'),
-                            api.hosts, default=(), **periods.at(now))
-        power = _power_states(self.request, api) if hosts else {}
+                            self.api.hosts, default=(), **periods.at(now))
+        power = _power_states(self.request, self.api) if hosts else {}
         kinds = [(host, host_kinds.kind(
-            host, power[host.name].state if host.name in power else None,
-            now)) for host in hosts]
+            host, getattr(power.get(host.name), 'state', None), now))
+            for host in hosts]
         chosen = self.request.GET.get('kind', '')
         context.update(
             total=len(kinds), chosen=chosen,
@@ -61,7 +59,7 @@ class IndexView(views.HorizonTemplateView):
         return context
 
 
-class HostView(views.HorizonTemplateView):
+class HostView(common.ApiMixin, views.HorizonTemplateView):
     template_name = 'nova_preempt/host.html'
     page_title = _('Host {{ host.name }}')
 
@@ -69,27 +67,23 @@ class HostView(views.HorizonTemplateView):
     def host(self):
         return common.get(
             self.request, _('Unable to read the host.'), _INDEX,
-            client.preemption(self.request).host,
-            self.request.GET.get('name', ''))
+            self.api.host, self.request.GET.get('name', ''))
 
     def post(self, request):
         """Set whether the host can be reserved."""
         reservable = request.POST.get('reservable') == 'true'
         found = common.get(
             request, _('Unable to change the host.'), _INDEX,
-            client.preemption(request).update_host, self.host.name,
-            reservable=reservable)
-        messages.success(request, _('%(host)s can be reserved now.') % {
-            'host': found.name} if reservable else _(
-                '%(host)s cannot be reserved any more.') % {
-                    'host': found.name})
+            self.api.update_host, self.host.name, reservable=reservable)
+        text = _('%(host)s can be reserved now.') if reservable else _(
+            '%(host)s cannot be reserved any more.')
+        messages.success(request, text % {'host': found.name})
         return http.HttpResponseRedirect(host_url(found.name))
 
     def get_context_data(self, **kwargs):
         host = self.host
         now = timezone.now()
-        power = _power_states(
-            self.request, client.preemption(self.request)).get(host.name)
+        power = _power_states(self.request, self.api).get(host.name)
         kind = host_kinds.kind(host, power and power.state, now)
         names = common.project_names(
             self.request, [each['project_id'] for each in host.reservations])
@@ -109,23 +103,23 @@ def _reasons(host, power, now, names):
     :param names: {id of a project: its name}
     """
     if power:
-        yield _now('Power: %(state)s since %(since)s. %(reason)s') % {
+        yield gettext('Power: %(state)s since %(since)s. %(reason)s') % {
             'state': words.of(words.POWER_STATE, power.state),
             'since': words.moment(power.since), 'reason': power.reason or ''}
-    yield _now('Its compute service is %(state)s and %(status)s.') % {
+    yield gettext('Its compute service is %(state)s and %(status)s.') % {
         'state': host.state, 'status': host.status}
-    yield _now('%(count)s servers run on it.') % {
+    yield gettext('%(count)s servers run on it.') % {
         'count': host.running_servers}
-    yield (_now('All of them can be evicted.') if host.vacant else
-           _now('Some of them are normal servers, or cannot be evicted.'))
+    yield (gettext('All of them can be evicted.') if host.vacant else
+           gettext('Some of them are normal servers, or cannot be evicted.'))
     booking = host_kinds.active_booking(host, now)
     if booking:
-        yield _now('Reservation %(id)s of project %(project)s holds it until '
-                   '%(end)s.') % {
+        yield gettext('Reservation %(id)s of project %(project)s holds it '
+                      'until %(end)s.') % {
             'id': booking['id'], 'project': names[booking['project_id']],
             'end': words.moment(booking['end_at'])}
-    yield (_now('It can be reserved.') if host.reservable else
-           _now('It cannot be reserved.'))
+    yield (gettext('It can be reserved.') if host.reservable else
+           gettext('It cannot be reserved.'))
 
 
 def _draw(host, now, names):
@@ -134,8 +128,8 @@ def _draw(host, now, names):
         timeline.Bar(
             periods.parse(item['start_at']), periods.parse(item['end_at']),
             item['status'], item['id'][:8],
-            _now('Reservation %(id)s of project %(project)s, %(start)s to '
-                 '%(end)s') % {
+            gettext('Reservation %(id)s of project %(project)s, %(start)s to '
+                    '%(end)s') % {
                 'id': item['id'], 'project': names[item['project_id']],
                 'start': words.moment(item['start_at']),
                 'end': words.moment(item['end_at'])})

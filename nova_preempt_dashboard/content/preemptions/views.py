@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
@@ -46,8 +46,8 @@ def _draw(items, now):
         over = item.status in _OVER
         end = periods.parse(item.updated_at) if over else now
         status = words.of(words.PREEMPTION, item.status)
-        title = _now('%(start)s on %(host)s: %(status)s, %(count)s '
-                     'victims') % {
+        title = gettext('%(start)s on %(host)s: %(status)s, %(count)s '
+                        'victims') % {
             'start': words.moment(start), 'host': item.host,
             'status': status, 'count': len(item.victims)}
         bars.setdefault(item.host, []).append(timeline.Bar(
@@ -72,8 +72,7 @@ class DetailView(common.ApiMixin, tables.DataTableView):
     def item(self):
         return common.get(
             self.request, _('Unable to read the preemption.'), _INDEX,
-            self.api.preemption,
-            self.kwargs['preemption_id'])
+            self.api.preemption, self.kwargs['preemption_id'])
 
     def get_data(self):
         considered = (self.item.record or {}).get('considered', ())
