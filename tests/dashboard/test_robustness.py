@@ -4,6 +4,7 @@
 import signal
 import time
 
+from minicloud import layout as layouts
 from selenium.common import exceptions
 from selenium.webdriver.common.by import By
 
@@ -163,6 +164,30 @@ class TestSilentApi(base.TestCase):
                 self.wait(lambda: 'Unable to' in self.text()
                           or 'does not answer' in self.text())
                 self.assertLess(time.monotonic() - started_s, SILENCE_S)
+
+
+class TestRevokedToken(base.TestCase):
+    """Keystone has revoked the token of the user.
+
+    Horizon itself asks a user whose token has expired to sign in.
+    """
+
+    user = 'member'
+
+    def test_pages_say_so(self):
+        self.browser.get(self.url('/project/spot/'))
+        self.assertIn('My preemptible servers', self.text())
+        # Setting a password revokes the tokens of its user.
+        member = next(self.admin.identity.users(name='member'))
+        self.admin.identity.patch(f'/users/{member.id}', json={
+            'user': {'password': layouts.PASSWORD}})
+        for path in PROJECT_PAGES:
+            with self.subTest(path=path):
+                self.wait(lambda path=path: self._is_refused(path))
+
+    def _is_refused(self, path):
+        self.browser.get(self.url(path))
+        return 'You are not authorized to access this page' in self.text()
 
 
 class TestPolling(base.TestCase):
