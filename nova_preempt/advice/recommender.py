@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives recommendations to leave, and withdraws them."""
 
+import dataclasses
 import json
 
 from oslo_log import log as logging
@@ -36,12 +37,7 @@ class Recommender:
     """
 
     def __init__(self, parts, choose, open_reservations):
-        self._process = parts.process
-        self._servers = parts.known.servers
-        self._get_policy = parts.known.policy
-        self._nova = parts.clients.nova
-        self._events = parts.handover.events
-        self._get_groups = parts.known.headroom.groups
+        self._parts = parts
         self._choose = choose
         self._open_reservations = open_reservations
         self._given = {}
@@ -51,16 +47,15 @@ class Recommender:
 
         :returns: after how many seconds to do it again
         """
-        if self._process.pauses.why(pauses.PREEMPTION):
+        process, known = self._parts.process, self._parts.known
+        if process.pauses.why(pauses.PREEMPTION):
             return INTERVAL_S
-        now, policy = self._process.clock(), self._get_policy()
-        ending = {
-            victim.server_uuid for decision
-            in self._process.decisions.get_decisions(statuses=decisions.OPEN)
-            for victim in decision.victims}
+        now, policy = process.clock(), known.policy()
+        found = process.decisions.get_decisions(statuses=decisions.OPEN)
+        ending = {item.server_uuid for each in found for item in each.victims}
         step = recommendation_controller.step(
             recommendation_controller.Observed(
-                self._servers.servers(), self._open_reservations(),
+                known.servers.servers(), self._open_reservations(),
                 self._next_victims(), lambda server: (
                     server.uuid not in ending
                     and policy.may_be_victim(server, now))),
@@ -69,38 +64,49 @@ class Recommender:
             if isinstance(intent, recommendation_controller.Recommend):
                 self._recommend(intent.server, intent.recommendation)
             else:
-                self._write(intent.server_uuid, None)
-                del self._given[intent.server_uuid]
+                self._withdraw(intent.server_uuid, times.microseconds(now))
         return INTERVAL_S
 
     def _next_victims(self):
         return {
-            end.server.uuid for group in self._get_groups()
+            end.server.uuid for group in self._parts.known.headroom.groups()
             for end in self._choose(group.scaled(
                 recommendation_controller.LOW_HEADROOM))}
 
     def _recommend(self, server, found):
-        until = times.at(found.until_us)
         given = self._given.get(server.uuid)
-        is_written = self._write(server.uuid, {
+        until = times.at(found.until_us)
+        is_written = self._write(server.uuid, given or found, {
             'reason': found.reason, 'until': f'{until:%Y-%m-%dT%H:%M:%SZ}'})
-        # NOTE: not tried again where Nova refuses it, such as by a quota.
-        self._given[server.uuid] = found
+        if is_written is not None:
+            self._given[server.uuid] = found
         if is_written and (given is None or given.reason != found.reason):
             LOG.info('Server %s is recommended to leave, because of %s.',
                      server.uuid, found.reason)
-            self._events.recommendation(server, found.reason, until)
+            self._parts.handover.events.recommendation(
+                server, found.reason, until)
 
-    def _write(self, uuid, told):
+    def _withdraw(self, uuid, now_us):
+        given = self._given[uuid]
+        if self._write(uuid, given) is not None or given.until_us <= now_us:
+            del self._given[uuid]
+
+    def _write(self, uuid, given, told=None):
         """Write a recommendation, or delete it; return whether Nova did.
 
+        :param given: the Recommendation that the server may have
+        :returns: None if Nova refuses it in the present state of the server:
+            to be tried again
         :raises NoAnswer: to be tried again
         """
+        # Before Nova answers, nobody knows what the server has.
+        self._given[uuid] = dataclasses.replace(given, reason='')
+        nova = self._parts.clients.nova
         try:
-            return (self._nova.set_meta(uuid, {KEY: json.dumps(told)}) if told
-                    else self._nova.delete_meta(uuid, [KEY])) is not None
+            return (nova.set_meta(uuid, {KEY: json.dumps(told)}) if told
+                    else nova.delete_meta(uuid, [KEY])) is not None
         except nova_api.NoAnswer:
             raise
         except nova_api.NovaError as exc:
             LOG.debug('A recommendation is not written: %s', exc)
-            return False
+            return False if isinstance(exc, nova_api.NotAllowed) else None

@@ -127,6 +127,45 @@ class TestRecommender(unittest.TestCase):
         for _ in range(2):
             self.assertRaises(nova_api.NoAnswer, self.recommender.run)
 
+    def test_what_may_be_written_is_withdrawn(self):
+        """An answer may be lost though Nova has written it."""
+        self.nova.set_meta.side_effect = nova_api.NoAnswer('504')
+        self.assertRaises(nova_api.NoAnswer, self.recommender.run)
+        self.victims = set()
+        self.assertEqual([('a', None)], self.run_once())
+        self.assertEqual([], self.run_once())
+
+    def test_what_may_be_withdrawn_is_written(self):
+        self.run_once()
+        self.process.decisions.get_decisions.return_value = [
+            db.Decision('d', '', victims=(db.Victim('a'),))]
+        self.nova.delete_meta.side_effect = nova_api.NoAnswer('504')
+        self.assertRaises(nova_api.NoAnswer, self.recommender.run)
+        self.process.decisions.get_decisions.return_value = []
+        self.assertEqual(1, len(self.run_once()))
+        self.assertEqual([], self.run_once())
+
+    def test_what_nova_refuses_now_is_tried_again(self):
+        """Such as where a cell hangs, or in some states of a server."""
+        self.nova.set_meta.side_effect = nova_api.NovaError('409')
+        for _ in range(2):
+            self.assertEqual(1, len(self.run_once()))
+            self.events.assert_not_called()
+        self.nova.set_meta.side_effect = None
+        self.assertEqual(1, len(self.run_once()))
+        self.events.assert_called_once()
+        self.assertEqual([], self.run_once())
+
+    def test_a_withdrawal_is_tried_again_until_the_end(self):
+        self.run_once()
+        self.servers.return_value = []
+        self.nova.delete_meta.side_effect = nova_api.NovaError('409')
+        for _ in range(2):
+            self.assertEqual([('a', None)], self.run_once())
+        self.process.clock.return_value = NOW + HOUR
+        self.assertEqual([('a', None)], self.run_once())
+        self.assertEqual([], self.run_once())
+
     def test_few_at_once(self):
         self.servers.return_value = [
             test_server_expiry.server(f'{number}') for number in range(201)]
