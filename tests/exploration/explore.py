@@ -102,13 +102,16 @@ class Exploration:
 
     def _is_at_rest(self):
         """Return whether the invariants of a world at rest hold."""
-        return not invariants.breaches(self._watcher.snapshot(),
-                                       is_at_rest=True)
+        return not self._breaches(is_at_rest=True)
 
     def _check(self, is_at_rest=False):
-        found = invariants.breaches(self._watcher.snapshot(), is_at_rest)
+        found = self._breaches(is_at_rest)
         if found:
             raise Broken(found[0])
+
+    def _breaches(self, is_at_rest):
+        return invariants.breaches(self._watcher.snapshot(), is_at_rest) + (
+            self.world.recommendations.breaches(is_at_rest))
 
 
 def shorten(failure, most=60, **options):

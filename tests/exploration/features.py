@@ -14,12 +14,14 @@ from tests.exploration import eviction_operations
 from tests.exploration import interruption_operations
 from tests.exploration import operations
 from tests.exploration import power_operations
+from tests.exploration import recommendation_operations
 from tests.exploration import reservation_operations
 
 #: The modules that define operations. Their import registers the operations.
 OPERATION_MODULES = (
     operations, eviction_operations, interruption_operations,
-    reservation_operations, power_operations, backlog_operations)
+    reservation_operations, power_operations, backlog_operations,
+    recommendation_operations)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,16 +61,27 @@ ACTIONS = (
     ['delete', 'shelve', 'stop', 'migrate'], ['shelve', 'delete'],
     ['stop', 'delete'])
 
+_RESERVATIONS = Feature(('inventory', 'reservations'), {
+    ('reservation', 'enabled'): (True,),
+    ('reservation', 'reservable_default'): (True,),
+    ('reservation', 'guard_s'): (60,),
+    ('reservation', 'evacuation_lead_s'): (40,),
+    ('reservation', 'before_end_s'): (30,),
+    ('filter_scheduler', 'enabled_filters'): (['ReservationFilter'],)},
+    {'reserve': 5, 'cancel_reservation': 1, 'boot_on_reservation': 5,
+     'reservations_are_paused': 1})
+
 FEATURES = {
-    'reservations': Feature(('inventory', 'reservations'), {
-        ('reservation', 'enabled'): (True,),
-        ('reservation', 'reservable_default'): (True,),
-        ('reservation', 'guard_s'): (60,),
-        ('reservation', 'evacuation_lead_s'): (40,),
-        ('reservation', 'before_end_s'): (30,),
-        ('filter_scheduler', 'enabled_filters'): (['ReservationFilter'],)},
-        {'reserve': 5, 'cancel_reservation': 1, 'boot_on_reservation': 5,
-         'reservations_are_paused': 1}),
+    'reservations': _RESERVATIONS,
+    # Recommendations to leave, ahead of reservations and for headroom.
+    'recommendations': Feature(('inventory', 'reservations', 'evictions'), {
+        **_RESERVATIONS.options,
+        # Of no other feature: works() knows this one by it.
+        ('reservation', 'max_reservations'): (20,),
+        ('preemption', 'headroom'): ('', 'VCPU:1', 'VCPU:2')},
+        _RESERVATIONS.weights | {
+            'reserve_ahead': 12, 'cancel_reservation': 8, 'cell_hangs': 4,
+            'spot_is_changed': 20, 'recommendation_is_disturbed': 8}),
     'power': Feature(('inventory', 'power'), {
         ('energy', 'enabled'): (True,),
         ('energy', 'switch_interval_s'): (20,),
@@ -108,7 +121,8 @@ def draw(seed):
     rng = random.Random(f'{seed} features')
     if seed % 4 == 3:
         return ('reservations', *rng.choice(
-            ((), ('power',), ('backlog',), ('power', 'backlog'))))
+            ((), ('power',), ('backlog',), ('power', 'backlog'))),
+            *(('recommendations',) if seed % 16 == 7 else ()))
     if seed % 4 == 1:
         return rng.choice((('power',), ('backlog',), ('power', 'backlog')))
     return ()

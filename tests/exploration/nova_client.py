@@ -5,6 +5,7 @@ import types
 
 from novaclient import exceptions as nova_exc
 
+from nova_preempt.advice import recommender
 from nova_preempt.cloud import nova_api
 
 #: {method of novaclient's servers: action of the MemoryNova}
@@ -142,9 +143,13 @@ class Servers:
         def write():
             self._metadata(uuid).update(metadata)
             arrived.append(self._world.loop.now_s)
+            if is_recommendation:
+                self._world.recommendations.changed(uuid)
             return metadata
 
-        arrived = []
+        arrived, is_recommendation = [], recommender.KEY in metadata
+        if is_recommendation:
+            return self._world.call('nova', f'recommend {uuid[:8]}', write)
         # Late, it would stay after its withdrawal: that is not explored.
         try:
             return self._world.call('nova', f'set_meta {uuid[:8]}', write,
@@ -163,7 +168,13 @@ class Servers:
                 if key not in metadata:
                     raise nova_exc.NotFound(404)
                 del self._metadata(uuid)[key]
-        return self._world.call('nova', f'delete_meta {uuid[:8]}', write)
+            if is_recommendation:
+                self._world.recommendations.changed(uuid)
+
+        is_recommendation = recommender.KEY in keys
+        return self._world.call('nova', (
+            'withdraw' if is_recommendation else 'delete_meta')
+            + f' {uuid[:8]}', write)
 
     def _metadata(self, uuid):
         """The metadata of a server, if it may be changed now."""

@@ -9,7 +9,11 @@ from nova_preempt.reservation import reservation_scheduler
 from tests.exploration import operations
 
 
-def _ask_api(world, function):
+def ask_api(world, function):
+    """Have the API change reservations, unless it refuses.
+
+    :param function: given a ReservationScheduler
+    """
     operations.ask_api(world, lambda api: function(api.schedule))
 
 
@@ -21,7 +25,7 @@ def reserve(world, watcher, rng):
             seconds=rng.choice((5, 60, 90))) if rng.random() < 0.7 else None,
         end_action=rng.choice(('shelve', 'delete')))
     project = operations.project(rng)
-    _ask_api(world, lambda schedule: schedule.create(
+    ask_api(world, lambda schedule: schedule.create(
         None, project, 'user', request))
 
 
@@ -41,7 +45,7 @@ def cancel_reservation(world, watcher, rng):
     found = _reservations(watcher)
     if found:
         chosen = rng.choice(found)
-        _ask_api(world, lambda schedule: schedule.cancel(chosen.uuid))
+        ask_api(world, lambda schedule: schedule.cancel(chosen.uuid))
 
 
 @operations.kind

@@ -240,6 +240,10 @@ class Watcher:
         return now_s - self._paused_since_s.get(
             pause_reader.of_operation(operation), now_s) > 5
 
+    def leader(self):
+        """Return the name under which the leading engine owns decisions."""
+        return self._read(decision_owners.get_leader)
+
     def _owners(self):
         """Return the names under which processes own decisions now.
 

@@ -24,6 +24,7 @@ from tests.exploration import nova_servers
 from tests.exploration import nova_user_api
 from tests.exploration import placement
 from tests.exploration import processes
+from tests.exploration import recommendations
 from tests.exploration import substitutes
 from tests.exploration import tasks
 from tests.exploration import traps
@@ -68,6 +69,7 @@ class World:
             not self.faults.is_off and self._durations.random() < 0.05)
         self.keystone = keystone.MemoryKeystone()
         self.user_api = nova_user_api.UserApi(self)
+        self.recommendations = recommendations.Recommendations(self)
         self.schedulers = []
         self.engines = []
         self.api = processes.Api(self, 'api')
