@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mended faults of reservations, of power control and of the backlog.
+"""Mended faults of reservations, power control, backlog and recommendations.
 
 Each is put back as those of mended_faults are.
 """
@@ -7,8 +7,10 @@ Each is put back as those of mended_faults are.
 import dataclasses
 from unittest import mock
 
+from nova_preempt.advice import recommender
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import state_from_servers
 from nova_preempt.core.energy import energy_controller
@@ -139,3 +141,35 @@ def strangers_boot_on_reserved_hosts():
 def strangers_are_kept():
     """Preemptible servers stay on the hosts of a reservation that begins."""
     return returns(drain_executor.DrainExecutor, '_evict', None)
+
+
+# -- recommendations -------------------------------------------------------
+
+@fault(2, 'recommendations_are_withdrawn', 'recommendations')
+def recommendations_stay():
+    """A recommendation to leave stays after its cause is gone."""
+    return mock.patch.object(recommender.Recommender, '_withdraw',
+                             lambda self, uuid, now_us: self._given.pop(uuid))
+
+
+@fault(44, 'recommendations_are_withdrawn', 'recommendations')
+def unanswered_recommendations_are_forgotten():
+    """A recommendation whose change has no answer counts as before."""
+    def write(self, uuid, *args):
+        before = dict(self._given)
+        try:
+            return real(self, uuid, *args)
+        except nova_api.NoAnswer:
+            self._given = before
+            raise
+    real = recommender.Recommender._write
+    return mock.patch.object(recommender.Recommender, '_write', write)
+
+
+@fault(38, 'recommendations_are_withdrawn', 'recommendations')
+def refused_recommendations_are_forgotten():
+    """A recommendation stays whose withdrawal Nova has refused once."""
+    def write(self, *args):
+        return bool(real(self, *args))
+    real = recommender.Recommender._write
+    return mock.patch.object(recommender.Recommender, '_write', write)
