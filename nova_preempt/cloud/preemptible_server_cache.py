@@ -182,10 +182,13 @@ class ServerCache:
         return servers.get(uuid)
 
     def is_away(self, uuid):
-        """Return whether a server is in a cell that is known to hang."""
-        hanging = self._readings.hanging()
-        if not hanging:
-            return False
+        """Return whether a server is in a cell that is known to hang.
+
+        Of a known server without any query: it is asked right before a call.
+        """
+        hanging, server = self._readings.hanging(), self.get(uuid)
+        if server is not None or not hanging:
+            return server is not None and server.cell_uuid in hanging
         try:
             cell = instances.find_cells([uuid]).get(uuid)
         except connection.ERRORS:

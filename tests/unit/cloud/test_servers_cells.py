@@ -105,6 +105,19 @@ class TestUnreadableCells(unittest.TestCase):
         self.assertEqual({'node-two'}, self.offered()[0])
         self.assert_nova_is_not_asked_about_its_servers()
 
+    def test_the_cell_of_a_known_server_is_known(self):
+        self.view.refresh()
+        calls = self.view._readings._calls
+        calls._wait = self.wait
+        calls._start = lambda run: (
+            None if run.args[1].cell.uuid == 'one' else run())
+        self.view.refresh()
+        # A query could be slow, and it is asked right before an eviction.
+        with mock.patch.object(instances, 'find_cells') as find_cells:
+            self.assertTrue(self.view.is_away('server-one'))
+            self.assertFalse(self.view.is_away('server-two'))
+        find_cells.assert_not_called()
+
     def assert_nova_is_not_asked_about_its_servers(self):
         """Nova's API waits a minute for that cell each time."""
         def find_cells(uuids):
