@@ -97,7 +97,7 @@ class Explorer:
         self._explore = explore
         self._features = features
         self.faults = mended_faults
-        # Collecting garbage between seeds takes less time.
+        # Each exploration collects its garbage at its end.
         gc.freeze()
         gc.disable()
         self.configure(args)
@@ -113,7 +113,6 @@ class Explorer:
         began, failures, done = time.process_time(), 0, 0
         for done, seed in enumerate(seeds, 1):
             has_failed = self._run_one(seed)
-            gc.collect()
             failures += has_failed
             # A seed that has failed is explored again the next time.
             if self._args.done and not has_failed:

@@ -85,20 +85,21 @@ class LeftoverServers:
 
     def _leave_alone(self, reservation, intent):
         if intent.server not in self._warned:
-            LOG.warning('Server %(server)s on host %(host)s does not belong '
-                        'to reservation %(uuid)s, which is over; it is kept.',
-                        {'server': intent.server, 'host': intent.host,
-                         'uuid': reservation.uuid})
+            LOG.warning('Server %s on host %s does not belong to reservation '
+                        '%s, which is over; it is kept.',
+                        intent.server, intent.host, reservation.uuid)
         self._warned.add(intent.server)
 
     def _end(self, reservation, intent):
+        """End a server, unless it has left its host since it was seen."""
+        seen = self._inventory.occupancy.get(intent.server)
         try:
-            getattr(self._nova, intent.call)(intent.server)
+            now = self._nova.get(intent.server)
+            if now is not None and (seen is None or now.host == seen.host):
+                getattr(self._nova, intent.call)(intent.server)
         except nova_api.NovaError as exc:
-            LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
-                        'be ended yet: %(exc)s',
-                        {'server': intent.server, 'uuid': reservation.uuid,
-                         'exc': exc})
+            LOG.warning('Server %s of reservation %s cannot be ended yet: %s',
+                        intent.server, reservation.uuid, exc)
 
     def _release(self, reservation, left):
         if self._reservations.update(
@@ -173,10 +174,8 @@ class _View:
             try:
                 found = self.nova.get(server.uuid)
             except nova_api.NovaError as exc:
-                LOG.warning('Cannot read server %(uuid)s, which is being '
-                            'built on host %(host)s: %(exc)s',
-                            {'uuid': server.uuid, 'host': server.host,
-                             'exc': exc})
+                LOG.warning('Cannot read server %s, which is being built on '
+                            'host %s: %s', server.uuid, server.host, exc)
                 continue
             if found is not None and not found.host:
                 yield dataclasses.replace(

@@ -2,6 +2,7 @@
 """Runs explorations, and makes a failing one as short as it goes."""
 
 import dataclasses
+import gc
 import traceback
 
 from nova_preempt.core import invariants
@@ -64,6 +65,10 @@ class Exploration:
         except Exception as exc:  # noqa: BLE001 (any error is a failure)
             return Failure(self._seed, type(exc).__name__,
                            traceback.format_exc(), tuple(self._operations))
+        finally:
+            # tools/explore.py collects garbage only here: it takes less time.
+            if not gc.isenabled():
+                gc.collect()
         return None
 
     def _run(self, world):

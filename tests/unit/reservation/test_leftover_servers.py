@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts are free of the servers of a reservation when it has ended."""
 
+from unittest import mock
+
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import observed_server
@@ -40,6 +42,21 @@ class TestAtTheEnd(life.ChoresTestCase):
                          (self.get().status, self.get().released_at))
         self.assertEqual(1, self.logger.output.count('Server alien'))
         self.assertNotIn('Server spot', self.logger.output)
+
+    def test_a_server_that_has_left_since_it_was_seen(self):
+        """The database may be slow between the look and the call."""
+        self.run_it()
+        self.cloud.boot('mine', 'h1', reservation='r1')
+        self.end_it()
+        nova = mock.Mock(wraps=self.cloud)
+        nova.get.return_value = observed_server.ObservedServer(
+            'mine', 'active', None, 'h2')
+        self.reconciler._cleanup._nova = nova
+        self.look()
+        self.assertEqual([], self.cloud.asked)
+        nova.get.return_value = self.cloud.get('mine')
+        self.look_until(15)
+        self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
 
     def test_servers_are_shelved(self):
         self.run_it(end_action='shelve')
