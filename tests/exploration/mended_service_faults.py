@@ -34,7 +34,7 @@ def _power(state, change):
 
 # -- power -----------------------------------------------------------------
 
-@fault(34, 'hosts_with_guests_are_on', 'power')
+@fault(5, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_without_a_last_look():
     """A host is shut down that a server came to after the first look."""
     return _power(power_steps.SLEEPING, lambda real, facts, boot_timeout_s:
@@ -42,7 +42,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(49, 'hosts_with_guests_are_on', 'power')
+@fault(35, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -50,7 +50,7 @@ def hosts_sleep_as_soon_as_closed():
                        boot_timeout_s))
 
 
-@fault(28, 'consumers_exist', 'power')
+@fault(13, 'hosts_with_guests_are_on', 'power')
 def servers_in_build_do_not_count():
     """A host counts as empty though a server is to be built on it."""
     def is_empty(occupants, ignored=frozenset()):
@@ -101,7 +101,7 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(1, 'requests_start_once', 'backlog')
+@fault(13, 'requests_start_once', 'backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
@@ -121,7 +121,7 @@ def trusts_outlive_requests():
     return returns(keystone_trusts.Trusts, 'delete', None)
 
 
-@fault(17, 'trusts_have_a_request', 'backlog')
+@fault(5, 'trusts_have_a_request', 'backlog')
 def trusts_of_dead_submissions_stay():
     """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
@@ -166,7 +166,7 @@ def unanswered_recommendations_are_forgotten():
     return mock.patch.object(recommender.Recommender, '_write', write)
 
 
-@fault(38, 'recommendations_are_withdrawn', 'recommendations')
+@fault(66, 'recommendations_are_withdrawn', 'recommendations')
 def refused_recommendations_are_forgotten():
     """A recommendation stays whose withdrawal Nova has refused once."""
     def write(self, *args):
