@@ -50,8 +50,8 @@ class PowerEngineTasks:
                 energy_options.load_forecast(options), self._pause_s)
             self.switcher = power_switching.PowerSwitcher(
                 get_options, process.db, clients.nova, hosts,
-                driver or power_driver.Drivers(conf), process.clock, leads,
-                monotonic)
+                driver or power_driver.Drivers(conf), process.clock,
+                lambda: leads() and not self._is_stopped(), monotonic)
             self.control = energy_loop.EnergyLoop(
                 get_options, process.db, hosts, self.switcher,
                 self.efficiencies)

@@ -123,7 +123,8 @@ class PowerSwitcher:
     :param driver: has power_on(host), shut_down(host), switch_off(host) and
         is_on(host)
     :param clock: returns now, timezone-aware
-    :param leads: returns whether this engine is the leader
+    :param leads: returns whether this engine is the leader, and power control
+        is neither disabled nor paused
     :param monotonic: returns seconds of a clock that is never set
     """
 
@@ -252,7 +253,7 @@ class _HostSteps:
     def run(self):
         """Take steps until none is possible now.
 
-        An engine that is no longer the leader takes none.
+        An engine that is no longer the leader, or is paused, takes none.
         """
         self._learn()
         while self._switcher._leads():

@@ -2,6 +2,7 @@
 """Moves normal servers off a host."""
 
 import collections
+import datetime
 
 from oslo_log import log as logging
 
@@ -15,6 +16,10 @@ LOG = logging.getLogger(__name__)
 _LIVE = frozenset(('active', 'paused'))
 _COLD = frozenset(('stopped',))
 _RESIZED = 'resized'
+
+# A server that is still on its node after so long, without a task, was not
+# migrated. Its move is forgotten: a later resize is its owner's to confirm.
+_BEGINS_WITHIN = datetime.timedelta(minutes=2)
 
 
 def is_movable(resident):
@@ -100,26 +105,25 @@ class ServerMigrator:
         return self._refused.get(uuid, '')
 
     def follow(self):
-        """Confirm cold migrations, and forget completed moves."""
+        """Confirm cold migrations, and forget completed and failed moves."""
         for uuid, move in list(self._moves.items()):
             resident = self._occupancy.get(uuid)
-            if resident is None and self._occupancy.dark:
-                continue           # its cell cannot be read
+            if resident.task_state if resident else self._occupancy.dark:
+                continue           # it goes on, or its cell cannot be read
             # NOTE: Nova writes the new node first, and the state later.
-            if resident is None or (resident.node != move.node
-                                    and resident.task_state is None
-                                    and resident.vm_state != _RESIZED):
+            if resident and resident.vm_state == _RESIZED:
+                if move.cold:
+                    self._confirm(uuid)
+            elif not resident or resident.node != move.node or (
+                    self._clock() - move.asked_at > _BEGINS_WITHIN):
                 self._store.remove(uuid)
                 del self._moves[uuid]
                 self._refused.pop(uuid, None)
-            elif (move.cold and resident.vm_state == _RESIZED
-                  and resident.task_state is None):
-                self._confirm(uuid)
 
     def _confirm(self, uuid):
         try:
             self._nova.confirm_resize(uuid)
         except nova_api.NovaError as exc:
             # Nova may still be writing the state; the next round retries.
-            LOG.info('Server %(uuid)s has been moved, but its move cannot be '
-                     'confirmed yet: %(exc)s', {'uuid': uuid, 'exc': exc})
+            LOG.info('Server %s has been moved, but its move cannot be '
+                     'confirmed yet: %s', uuid, exc)

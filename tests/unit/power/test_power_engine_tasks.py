@@ -65,6 +65,16 @@ class TestPower(world.WorldTestCase):
         self.assertEqual('Power control is paused: storm',
                          power.asleep()['b'].why_late)
 
+    def test_steps_that_have_begun_stop_too(self):
+        power = self.make()
+        power._pauses.why.return_value = ''
+        self.assertTrue(power.switcher._leads())
+        power._pauses.why.return_value = 'Power control is paused: storm'
+        self.assertFalse(power.switcher._leads())
+        power._pauses.why.return_value = ''
+        self.set(enabled=False)
+        self.assertFalse(power.switcher._leads())
+
     def test_figures(self):
         energy_store.put_figures(self.db, [energy_store.HostEfficiency(
                                                'a', 1e12, 400.0, 100.0,

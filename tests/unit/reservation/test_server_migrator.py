@@ -21,9 +21,10 @@ class TestServerMigrator(testtools.TestCase):
         """Move a server that was seen a while ago, and return its Nova."""
         nova = mock.Mock()
         nova.get.return_value = now
-        self.store = mock.Mock()
+        self.store, self.occupancy = mock.Mock(), mock.Mock(dark=())
+        self.now = NOW
         self.migrator = server_migrator.ServerMigrator(
-            nova, mock.Mock(), self.store, lambda: NOW)
+            nova, self.occupancy, self.store, lambda: self.now)
         self.migrator.move(seen)
         return nova
 
@@ -44,3 +45,30 @@ class TestServerMigrator(testtools.TestCase):
             nova.cold_migrate.assert_not_called()
             self.store.remove.assert_called_once_with('a')
             self.assertIsNone(self.migrator.asked_us(server()))
+
+    def follow(self, seen, after_s=0):
+        """Let time pass, and return what is done with the server then."""
+        self.now += datetime.timedelta(seconds=after_s)
+        self.occupancy.get.return_value = seen
+        self.migrator.follow()
+
+    def test_its_own_migration_is_confirmed(self):
+        stopped = server(vm_state='stopped')
+        nova = self.move(stopped, stopped)
+        self.follow(server(vm_state='stopped', task_state='resize_prep'), 600)
+        self.follow(server('host2', 'resized'), 600)
+        nova.confirm_resize.assert_called_once_with('a')
+        self.store.remove.assert_not_called()
+        self.follow(server('host2', 'stopped'))
+        self.store.remove.assert_called_once_with('a')
+
+    def test_a_later_resize_of_its_owner_is_not_confirmed(self):
+        stopped = server(vm_state='stopped')
+        nova = self.move(stopped, stopped)
+        # Nova's conductor has found no host for it.
+        self.follow(stopped, 60)
+        self.store.remove.assert_not_called()
+        self.follow(stopped, 61)
+        self.store.remove.assert_called_once_with('a')
+        self.follow(server('host2', 'resized'))
+        nova.confirm_resize.assert_not_called()
