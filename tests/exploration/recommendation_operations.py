@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gives, withdraws and disturbs recommendations to leave."""
+"""Operations that cause recommendations to leave, or end or disturb them."""
 
 import datetime
 

@@ -47,7 +47,7 @@ class TestServerMigrator(testtools.TestCase):
             self.assertIsNone(self.migrator.asked_us(server()))
 
     def follow(self, seen, after_s=0):
-        """Let time pass, and return what is done with the server then."""
+        """Let time pass; the server is seen as given then."""
         self.now += datetime.timedelta(seconds=after_s)
         self.occupancy.get.return_value = seen
         self.migrator.follow()
