@@ -123,20 +123,20 @@ class PowerSwitcher:
     :param driver: has power_on(host), shut_down(host), switch_off(host) and
         is_on(host)
     :param clock: returns now, timezone-aware
-    :param leads: returns whether this engine is the leader, and power control
-        is neither disabled nor paused
+    :param may_act: returns whether this engine is the leader, and power
+        control is neither disabled nor paused
     :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, get_options, database, nova, hosts, driver, clock,
-                 leads=lambda: True, monotonic=time.monotonic):
+                 may_act=lambda: True, monotonic=time.monotonic):
         self._get_options = get_options
         self._db = database
         self._nova = nova
         self._fleet = hosts
         self._driver = driver
         self._clock = clock
-        self._leads = leads
+        self._may_act = may_act
         self._waking = threading.Lock()
         self._seen = _HostSightings(self.now, monotonic)
         self._steps = {}      # name: the Future of a step
@@ -256,7 +256,7 @@ class _HostSteps:
         An engine that is no longer the leader, or is paused, takes none.
         """
         self._learn()
-        while self._switcher._leads():
+        while self._switcher._may_act():
             step = power_steps.next_step(
                 self._facts, self._switcher._get_options().boot_timeout_s)
             # Each method below has the name of its action; WAIT has none.

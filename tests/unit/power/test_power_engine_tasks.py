@@ -68,12 +68,12 @@ class TestPower(world.WorldTestCase):
     def test_steps_that_have_begun_stop_too(self):
         power = self.make()
         power._pauses.why.return_value = ''
-        self.assertTrue(power.switcher._leads())
+        self.assertTrue(power.switcher._may_act())
         power._pauses.why.return_value = 'Power control is paused: storm'
-        self.assertFalse(power.switcher._leads())
+        self.assertFalse(power.switcher._may_act())
         power._pauses.why.return_value = ''
         self.set(enabled=False)
-        self.assertFalse(power.switcher._leads())
+        self.assertFalse(power.switcher._may_act())
 
     def test_figures(self):
         energy_store.put_figures(self.db, [energy_store.HostEfficiency(
