@@ -115,9 +115,11 @@ class Watcher:
         rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
         ours = server.locked_reason == victim_allocations.LOCKED
-        # A lock in the last moment may be later than the last reading.
-        is_locked = server.locked and not ours and not self._is_recent(
-            server.updated_at, eviction_controller.FRESH_S)
+        # What others did in the last moment may be later than the last
+        # reading: a lock, a migration.
+        is_new = self._is_recent(server.updated_at,
+                                 eviction_controller.FRESH_S)
+        is_locked = server.locked and not ours and not is_new
         locked_by = server.locked_by if is_locked else ''
         self.acts.append(invariant_snapshot.EndingCall(
             uuid, method, round(world.loop.now_s * 1e6),
@@ -133,7 +135,7 @@ class Watcher:
             is_wanted=found is None or self._is_wanted(found),
             is_away=found is not None and self._is_away(found, server),
             is_moving=method != 'live_migrate' and key in self._moved
-            and server.task_state == 'migrating',
+            and server.task_state == 'migrating' and not is_new,
             is_by_owner=found is None or self._is_by_owner(found),
             locked_by=locked_by if rules.counts(locked_by) else '',
             promised_until_us=0 if not server.launched_at else (
