@@ -127,10 +127,11 @@ class ServerExpiry:
         elif found is stopped_victim_controller.NextAction.NOT_OURS:
             self._tell(found, uuid, server.host)
         else:
+            if server and victim_allocations.is_locked_by_us(server):
+                nova.unlock(uuid)     # its owner may unshelve it
+            # GONE and SHELVED have the values of the statuses.
             self._process.decisions.update_victim(
-                decision_uuid, uuid, decisions.GONE
-                if found is stopped_victim_controller.NextAction.GONE
-                else decisions.SHELVED)
+                decision_uuid, uuid, found.value)
 
     def _tell(self, found, uuid, host):
         """Log it once: an administrator may keep it so for long."""

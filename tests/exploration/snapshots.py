@@ -309,13 +309,15 @@ class Watcher:
             if consumer in allocation_claim.all_stand_ins(each)
             for victim in each.victims)
 
-    def started(self, server):
-        """Record that an administrator has started a server.
+    def released(self, uuid):
+        """Record that an administrator starts or unlocks a stopped victim.
 
-        Nova lets them start a stopped victim, whose space others have.
+        Nova lets them, and lets its owner start it once it is unlocked,
+        although others have its space.
         """
-        if server.locked_reason == victim_allocations.LOCKED:
-            self._robbed.add(server.uuid)
+        server = self._world.nova.servers.get(uuid)
+        if server and server.locked_reason == victim_allocations.LOCKED:
+            self._robbed.add(uuid)
 
     def snapshot(self):
         """Return a Snapshot, with the acts since the last one."""
@@ -378,7 +380,11 @@ class Watcher:
             # The guide's limits describe how this happens.
             server.uuid in self._world.placement.lost)
         uses = {} if is_robbed else server.amounts
-        if server.vm_state == 'stopped':
+        stops = [each for each in server.actions
+                 if each[0] in ('stop', 'start')][:1]
+        # A stopped server may be shelved.
+        if server.vm_state == 'stopped' or (
+                server.vm_state == 'shelved' and stops == [_OUR_STOP]):
             uses = {name: amount for name, amount in uses.items()
                     if name == 'DISK_GB'}
         notice = server.metadata.get('preemption')
@@ -388,6 +394,4 @@ class Watcher:
             server.deleted, server.cell == 'cell0',
             json.loads(notice)['preemption_id'] if notice else '',
             server.locked_reason == victim_allocations.LOCKED,
-            server.vm_state == 'stopped' and [
-                each for each in server.actions
-                if each[0] in ('stop', 'start')][:1] == [_OUR_STOP])
+            server.vm_state == 'stopped' and stops == [_OUR_STOP])

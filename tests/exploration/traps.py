@@ -75,9 +75,9 @@ def act(world, uuid, action, is_admin):
 def attempt(world, uuid, action, is_admin, **arguments):
     """Call Nova as a user or an administrator, and let it refuse."""
     try:
+        if is_admin and action in ('start', 'unlock'):
+            world.watcher.released(uuid)
         world.nova.act(uuid, action, is_admin, **arguments)
-        if is_admin and action == 'start':
-            world.watcher.started(world.nova.servers[uuid])
     except nova_exc.ClientException as exc:
         world.loop.tell('refused', action, uuid[:8], exc)
 

@@ -221,6 +221,17 @@ class TestRetention(unittest.TestCase):
             self.assertEqual(expected, self.statuses())
         self.assertEqual([], self.deleted())
 
+    def test_a_victim_that_was_shelved_is_unlocked(self):
+        for locked_reason, expected in (
+                (victim_allocations.LOCKED, [mock.call('a')]), ('mine', [])):
+            self.nova.get.return_value = observed_server.ObservedServer(
+                'a', 'shelved_offloaded', status='SHELVED_OFFLOADED',
+                locked_by='admin', locked_reason=locked_reason)
+            self.make('a').delete_stopped()
+            self.assertEqual(expected, self.nova.unlock.mock_calls)
+            self.assertEqual([decisions.SHELVED], self.statuses())
+            self.nova.unlock.reset_mock()
+
 
 if __name__ == '__main__':
     unittest.main()
