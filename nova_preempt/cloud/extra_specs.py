@@ -8,10 +8,8 @@ The extra spec is ``preemptible:enabled`` or Blazar's ``blazar:preemptible``.
 
 import re
 
-import nova.conf
+from oslo_config import cfg
 from oslo_utils import strutils
-
-from nova_preempt.conf import preemption
 
 ENABLED = 'preemptible:enabled'
 BLAZAR = 'blazar:preemptible'
@@ -39,8 +37,8 @@ def translated(extra_specs):
     Where a flavor has both, ours count.
     """
     found = LIFECYCLE.keys() & extra_specs.keys()
-    if not found or preemption.LIFECYCLE not in getattr(
-            getattr(nova.conf.CONF, 'preemption', None), 'marks', ()):
+    if not found or 'lifecycle' not in getattr(
+            getattr(cfg.CONF, 'preemption', None), 'marks', ()):
         return extra_specs
     return {**{LIFECYCLE[key]: extra_specs[key] for key in found},
             **extra_specs}

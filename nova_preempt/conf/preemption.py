@@ -15,14 +15,13 @@ OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
 
 #: What makes servers preemptible beside our extra spec, see ``marks``.
 HINT = 'hint'
-LIFECYCLE = 'lifecycle'
 
 
 class Marks(cfg.types.List):
     """A list of marks; true, a value of the former allow_hint, is "hint"."""
 
     def __init__(self):
-        super().__init__(cfg.types.String(choices=[HINT, LIFECYCLE]))
+        super().__init__(cfg.types.String(choices=[HINT, 'lifecycle']))
 
     def __call__(self, value):
         try:

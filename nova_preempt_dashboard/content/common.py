@@ -65,7 +65,8 @@ def get(request, text, redirect, function, *args, **values):
 def project_names(request, ids):
     """Return {id of a project: its name}, the id if Keystone does not say."""
     names = {}
-    with contextlib.suppress(auth_exceptions.ClientException):
+    with contextlib.suppress(auth_exceptions.ClientException,
+                             exceptions.ServiceCatalogException):
         names = cache.get_or_set(
             f'nova_preempt-{request.user.id}-projects', lambda: {
                 each.id: each.name for each in keystone.keystoneclient(

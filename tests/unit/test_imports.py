@@ -5,6 +5,7 @@
 import ast
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -74,6 +75,12 @@ class TestImports(unittest.TestCase):
              for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
              if isinstance(node, (ast.Import, ast.ImportFrom))
              and re.search(r'\bnova_preempt\b', ast.unparse(node))})
+
+    def test_the_dashboard_runs_where_nova_is_not_installed(self):
+        subprocess.run([sys.executable, '-W', 'ignore', '-c', (
+            'import sys; sys.modules.update(nova=None, oslo_db=None); '
+            'import nova_preempt.sdk, nova_preempt.cloud.extra_specs')],
+            check=True, cwd=ROOT.parent)
 
     def test_parts_of_the_dashboard_need_no_django(self):
         for name in NO_DJANGO:

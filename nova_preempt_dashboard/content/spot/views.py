@@ -49,16 +49,15 @@ class ChancesView(common.ApiMixin, tables.DataTableView):
                            self._read, default=[])
 
     def _read(self):
-        api = self.api
-        names = {flavor.id: flavor.name for flavor in api.flavors()
+        names = {flavor.id: flavor.name for flavor in self.api.flavors()
                  if notices.is_preemptible_flavor(flavor)}
         ids = sorted(names, key=names.get)
         since = periods.to_text(timezone.now() - PERIOD)
         # At the same time, as each is slow in a large cloud.
         with futures.ThreadPoolExecutor() as pool:
-            counts = pool.submit(api.preemption_statistics, since=since)
-            rates = pool.submit(api.eviction_rates, [names[i] for i in ids])
-            found = api.placement_chances(ids)
+            counts = pool.submit(self.api.preemption_statistics, since=since)
+            rates = pool.submit(self.api.eviction_rates, map(names.get, ids))
+            found = self.api.placement_chances(ids)
         evicted = {item['flavor']: item for item in counts.result().flavors}
         rates = common.call(
             self.request, _('Unable to read the rates of evictions.'),

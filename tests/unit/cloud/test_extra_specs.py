@@ -32,14 +32,14 @@ class TestMarks(unittest.TestCase):
                                 (('hint', 'lifecycle'), (
                 {**specs, 'preemptible:enabled': 'true',
                  'preemptible:action': 'shelve'}, own))):
-            with mock.patch('nova.conf.CONF', mock.Mock(
+            with mock.patch('oslo_config.cfg.CONF', mock.Mock(
                     preemption=mock.Mock(marks=marks))):
                 self.assertEqual(expected, (extra_specs.translated(specs),
                                             extra_specs.translated(own)))
                 self.assertEqual({'a': 'b'}, extra_specs.translated(
                     {'a': 'b'}))
         # A process without our options.
-        with mock.patch('nova.conf.CONF', mock.Mock(spec=[])):
+        with mock.patch('oslo_config.cfg.CONF', mock.Mock(spec=[])):
             self.assertEqual(specs, extra_specs.translated(specs))
 
     def test_hint_in_any_form_that_nova_keeps(self):
