@@ -73,8 +73,9 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         self.loop.tell('nova', server.uuid[:8], values)
 
     def _start(self, name, server, function, *args):
-        self.loop.start(self.process, f'nova/{name} {server.uuid[:8]}',
-                        lambda: function(server, *args))
+        return self.loop.start(
+            self.process, f'nova/{name} {server.uuid[:8]}',
+            lambda: function(server, *args))
 
     def _take(self, what):
         self.loop.sleep(self.duration_s(what))
@@ -108,11 +109,17 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         return servers
 
     def withdraw(self, servers):
-        """Delete servers of a request that has failed before it was cast."""
-        for server in servers:
-            self.loop.switch()
-            server.is_requested = server.is_mapped = False
-            self._gone(server)
+        """Delete servers of a request that has failed before it was cast.
+
+        Nova does so even if its caller dies meanwhile.
+        """
+        def delete(_first):
+            for server in servers:
+                self.loop.switch()
+                server.is_requested = server.is_mapped = False
+                self._gone(server)
+
+        self.loop.join(self._start('api', servers[0], delete))
 
     def build(self, servers):
         """Cast a request to the conductor."""
