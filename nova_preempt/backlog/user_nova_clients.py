@@ -4,6 +4,7 @@
 import collections
 import contextlib
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import keystone_trusts
@@ -40,6 +41,9 @@ class ServersNotDeleted(UserUnavailable):
         self.is_final = is_final
 
 
+_EXPECTED = UserUnavailable, keystone_trusts.KeystoneUnavailable
+
+
 @contextlib.contextmanager
 def as_user(trusts):
     """Tell failures of one user from failures of all.
@@ -73,8 +77,7 @@ class FailureBackoff:
         """Call for each item.
 
         :param items: with a uuid each
-        :param call: may raise UserUnavailable or KeystoneUnavailable, which is
-            logged
+        :param call: whatever it raises is logged, unless the database is down
         :param most: the most items to call for, None for all
         """
         uuids = {item.uuid for item in items}
@@ -91,11 +94,12 @@ class FailureBackoff:
         for item in turns[:most]:
             try:
                 call(item)
-            except (
-                UserUnavailable, keystone_trusts.KeystoneUnavailable) as exc:
-                LOG.warning(
-                    'Request %(uuid)s cannot be cleaned up yet: '
-                    '%(exc)s', {'uuid': item.uuid, 'exc': exc})
+            except db_exc.DBError:
+                raise
+            except Exception as exc:
+                LOG.warning('Request %s cannot be cleaned up yet: %s',
+                            item.uuid, exc,
+                            exc_info=not isinstance(exc, _EXPECTED))
                 self._failures[item.uuid] += 1
                 if isinstance(exc, keystone_trusts.KeystoneUnavailable):
                     return

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Nova's quotas of users whose requests wait for long."""
 
+from oslo_log import log as logging
+
 from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
+
+LOG = logging.getLogger(__name__)
 
 # For how many seconds quotas are cached. Nova enforces them in any case.
 _BELIEVED_S = 300
@@ -70,20 +74,23 @@ class UserQuotaReader:
         """Return (limits, for how many seconds to cache them)."""
         try:
             found = self._users.limits(request)
+        except keystone_trusts.TrustGone:
+            return {}, _BELIEVED_S
         except keystone_trusts.KeystoneUnavailable:
             self._be_quiet()
-            return {}, _QUIET_S
         except user_nova_clients.NoAnswer:
             self._unanswered.add(request.project_id)
             if len(self._unanswered) >= _SILENT:
                 self._be_quiet()
-            return {}, _QUIET_S
         except user_nova_clients.UserUnavailable:
-            return {}, _QUIET_S
-        except keystone_trusts.TrustGone:
-            return {}, _BELIEVED_S
-        self._unanswered.clear()
-        return found, _BELIEVED_S
+            pass
+        except Exception:
+            LOG.warning('The quotas of user %s cannot be read.',
+                        request.user_id, exc_info=True)
+        else:
+            self._unanswered.clear()
+            return found, _BELIEVED_S
+        return {}, _QUIET_S
 
     def _be_quiet(self):
         self._quiet_until = self._monotonic() + _QUIET_S

@@ -5,6 +5,8 @@ import types
 import unittest
 from unittest import mock
 
+from oslo_db import exception as db_exc
+
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import user_nova_clients
@@ -24,7 +26,7 @@ class Keystone:
     """Keystone that fails for some trusts and counts calls."""
 
     def __init__(self):
-        self.fails = set()
+        self.fails, self.unexpected = set(), set()
         self.away = False
         self.asked = []
 
@@ -36,6 +38,8 @@ class Keystone:
         self.asked.append(trust_id)
         if self.away or trust_id in self.fails:
             raise keystone_trusts.KeystoneUnavailable('500')
+        if trust_id in self.unexpected:
+            raise KeyError('token')
         return trust_id
 
     delete = session
@@ -148,6 +152,17 @@ class TestClosing(UsersTestCase):
         self.assertEqual(20, len(self.close()))
         self.assertEqual(['t3'], self.close())
 
+    def test_an_unexpected_answer_does_not_stop_others(self):
+        self.keystone.unexpected.add('t3')
+        self.assertEqual(20, len(self.close()))
+        self.assertEqual(1, self.left)
+        self.assertEqual(['t3'], self.close())
+
+    def test_a_database_that_is_down_stops_all(self):
+        self.tracker._records.record.side_effect = db_exc.DBError
+        self.assertRaises(db_exc.DBError, self.close)
+        self.tracker._records.record.assert_called_once()
+
     def test_failing_trusts_take_turns(self):
         """The time for failing trusts is limited."""
         self.keystone.fails.update(f't{number}' for number in range(12))
@@ -229,6 +244,10 @@ class TestLeftovers(unittest.TestCase):
         self.assertEqual(sorted(self.keystone.fails),
                          [item.uuid for item in self.begun])
         self.assertEqual(15, told[-1])
+
+    def test_an_unexpected_list_of_trusts_does_not_stop_the_pass(self):
+        self.keystone.list.side_effect = lambda: [{'id': 't'}]
+        self.assertEqual(120, self.clear())
 
     def test_a_limited_number_of_trusts_is_deleted_at_a_time(self):
         self.assertEqual([70, 20, 0, 0], [self.clear() for _ in range(4)])
