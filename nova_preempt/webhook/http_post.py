@@ -72,13 +72,9 @@ def _connect(target, address, tls, timeouts):
     connection.settimeout(timeouts.read_s)
     if target.scheme != 'https':
         return connection
-    try:
-        # The handshake comes later, when the watchdog watches.
-        return tls.wrap_socket(connection, server_hostname=target.host,
-                               do_handshake_on_connect=False)
-    except BaseException:
-        connection.close()
-        raise
+    # The handshake comes later, when the watchdog watches.
+    return tls.wrap_socket(connection, server_hostname=target.host,
+                           do_handshake_on_connect=False)
 
 
 def _exchange(target, connection, headers, body):

@@ -64,11 +64,9 @@ class Endpoint:
     error = info
 
     def _store(self, event_type, payload, message_id):
-        described = webhook_delivery.describe(event_type, payload)
-        if described is None:
-            return
-        project_id, told = described
-        if webhooks.get(self._db, project_id) is None:
+        project_id, told = webhook_delivery.describe(
+            event_type, payload) or ('', {})
+        if not project_id or webhooks.get(self._db, project_id) is None:
             return
         sent_at = payload['generated_at']
         dropped = webhooks.add(self._db, webhook_delivery.Delivery(

@@ -28,9 +28,13 @@ from nova_preempt.webhook import target_check
 LOG = logging.getLogger(__name__)
 
 #: Calls at once, of all projects and of one. A project whose last call has
-#: failed has one.
+#: failed or was slow has one; if it was slow, only while there are few.
 AT_ONCE = 32
 AT_ONCE_PER_PROJECT = 4
+AT_ONCE_SLOW = 16
+
+#: Seconds after which a call is slow.
+SLOW_S = 2
 
 #: Seconds between two looks at the database if nothing happens, and at least.
 POLL_S = 1
@@ -76,13 +80,15 @@ class Sender:
             *call, tls or ssl.create_default_context(), timeouts)
         self._pool = concurrent.futures.ThreadPoolExecutor(
             AT_ONCE, thread_name_prefix='webhook')
-        self._lock = threading.Lock()
-        self._busy = collections.Counter()
+        # {id of an event that is being sent: its project}
+        self._calls = {}
+        # {project: how long its last call took}
+        self._took_s = {}
         self.wake = threading.Event()
 
     def run(self, stopped):
         """Send events until a threading.Event is set."""
-        while not stopped.is_set():
+        while not stopped.wait(LEAST_POLL_S):
             self.wake.clear()
             try:
                 self.start_due()
@@ -90,7 +96,6 @@ class Sender:
                 LOG.warning('Waiting events of webhooks cannot be read: %s',
                             exc)
             self.wake.wait(POLL_S)
-            stopped.wait(LEAST_POLL_S)
         self._pool.shutdown()
 
     def start_due(self):
@@ -98,31 +103,32 @@ class Sender:
         now = self._clock()
         _events('dropped').inc(webhooks.delete_expired(self._db, now))
         metrics.WEBHOOK_WAITING.set(webhooks.count_waiting(self._db))
-        started = []
-        for event, webhook in webhooks.due(
-                self._db, now, AT_ONCE_PER_PROJECT, _MOST_READ):
-            if self._may_start(webhook) and webhooks.claim(
+        busy, started = collections.Counter(list(self._calls.values())), []
+        # Projects with the fewest calls first.
+        for event, webhook in sorted(webhooks.due(
+                self._db, now, AT_ONCE_PER_PROJECT, _MOST_READ),
+                key=lambda item: busy[item[1].project_id]):
+            if self._may_start(webhook, busy) and webhooks.claim(
                     self._db, event, now + datetime.timedelta(
                         seconds=CLAIM_S)):
-                self._count_calls(event.project_id, 1)
+                busy[event.project_id] += 1
+                self._calls[event.id] = event.project_id
                 started.append(self._pool.submit(self._send, event, webhook))
         return started
 
-    def _may_start(self, webhook):
-        with self._lock:
-            return self._busy.total() < AT_ONCE and (
-                self._busy[webhook.project_id] < (
-                    1 if webhook.failures else AT_ONCE_PER_PROJECT))
-
-    def _count_calls(self, project_id, change):
-        with self._lock:
-            self._busy[project_id] += change
-            # Without projects that have no call.
-            self._busy = +self._busy
+    def _may_start(self, webhook, busy):
+        is_slow = self._took_s.get(webhook.project_id, 0) >= SLOW_S
+        return busy.total() < (AT_ONCE_SLOW if is_slow else AT_ONCE) and (
+            busy[webhook.project_id] < (
+                1 if is_slow or webhook.failures else AT_ONCE_PER_PROJECT))
 
     def _send(self, event, webhook):
         try:
-            if error := self._error(event, webhook):
+            begun = self._clock()
+            error = self._error(event, webhook)
+            self._took_s[event.project_id] = (
+                self._clock() - begun).total_seconds()
+            if error:
                 LOG.info('The webhook of project %s failed: %s.',
                          event.project_id, error)
                 _events('dropped').inc(webhooks.failed(
@@ -136,7 +142,7 @@ class Sender:
             LOG.exception('The result of a call of the webhook of project %s '
                           'is lost.', event.project_id)
         finally:
-            self._count_calls(event.project_id, -1)
+            self._calls.pop(event.id, None)
             self.wake.set()
 
     def _error(self, event, webhook):

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the URL of a webhook, and resolves the name of its host."""
 
+import concurrent.futures
 import socket
 
 from nova_preempt import exceptions
 from nova_preempt.core import webhook_targets
 
 OPTION = '[preemption_api]webhook_targets'
+
+#: The longest wait for the addresses of a host, in seconds.
+RESOLVE_S = 5
 
 
 def load_rules(conf):
@@ -23,9 +27,11 @@ def load_rules(conf):
 def resolve(host, port):
     """Return the addresses of a host, as texts.
 
-    :raises OSError: there are none, or no name server answers
+    :raises OSError: there are none, or no name server answers in time
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    # NOTE: getaddrinfo() has no time limit: its thread ends later.
+    found = concurrent.futures.ThreadPoolExecutor(1).submit(
+        socket.getaddrinfo, host, port).result(RESOLVE_S)
     return list(dict.fromkeys(address[0] for *_kind, address in found))
 
 
@@ -42,7 +48,7 @@ def find(url, rules, resolve=resolve):
         addresses = resolve(target.host, target.port)
     except (OSError, UnicodeError):
         raise webhook_targets.Refused(
-            'the name of its host cannot be resolved') from None
+            f'its host name cannot be resolved in {RESOLVE_S} s') from None
     for address in addresses:
         webhook_targets.check_address(address, rules)
     return target, addresses

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sending of events, to real receivers, with all that goes wrong."""
 
+import collections
 import concurrent.futures
 import datetime
 import threading
@@ -211,6 +212,13 @@ class TestAddresses(base.WebhookTestCase):
 
 class TestLoad(base.WebhookTestCase):
 
+    def setUp(self):
+        super().setUp()
+        self.gate, self.started = threading.Event(), []
+        self.addCleanup(self.gate.set)
+        self.gated = self.receiver(answer=lambda handler: (
+            self.gate.wait(10), receivers.accept(handler)))
+
     def test_many_evictions(self):
         """Many evictions fill a bounded queue, and delay no one."""
         receiver, other = self.receiver(), self.receiver()
@@ -257,23 +265,60 @@ class TestLoad(base.WebhookTestCase):
         over.set()
         concurrent.futures.wait(started)
 
+    def wait(self, projects, events):
+        """Add events of projects whose receiver waits for the gate."""
+        for project_id in projects:
+            self.hook(self.gated, project_id)
+            self.add(*range(events), project_id=project_id)
+        return self.sender(timeouts=http_post.Timeouts(5, 20, 20))
+
+    def start(self, found):
+        """Start what is due; return {project: how many calls it has}."""
+        self.started += found.start_due()
+        return collections.Counter(found._calls.values())
+
+    def end(self, took_s=0):
+        self.pass_s(took_s)
+        self.gate.set()
+        concurrent.futures.wait(self.started)
+        self.gate.clear()
+
     def test_at_once(self):
-        gate = threading.Event()
-        self.addCleanup(gate.set)
-        receiver = self.receiver(answer=lambda handler: (
-            gate.wait(10), receivers.accept(handler)))
-        for number in range(12):
-            self.hook(receiver, f'p{number}')
-            self.add(*range(6), project_id=f'p{number}')
-        found = self.sender(timeouts=http_post.Timeouts(5, 20, 20))
-        started = found.start_due()
-        self.assertEqual(sender.AT_ONCE, len(started))
-        self.assertEqual([], found.start_due())
-        self.assertLessEqual(max(found._busy.values()),
-                             sender.AT_ONCE_PER_PROJECT)
-        gate.set()
-        for each in started:
-            each.result(20)
+        found = self.wait(map(str, range(12)), 6)
+        calls = self.start(found)
+        self.assertEqual(sender.AT_ONCE, calls.total())
+        self.assertEqual(calls, self.start(found))
+        self.assertLessEqual(max(calls.values()), sender.AT_ONCE_PER_PROJECT)
+        self.end()
+
+    def test_receivers_that_accept_slowly_leave_calls_to_others(self):
+        found = self.wait('abcdefgh', 30)
+        self.assertEqual(sender.AT_ONCE, self.start(found).total())
+        self.end(took_s=sender.SLOW_S)
+        calls = self.start(found)
+        self.assertEqual(dict.fromkeys('abcdefgh', 1), calls)
+        # They have more calls once they have been quick.
+        self.end()
+        self.assertEqual(sender.AT_ONCE, self.start(found).total())
+        self.end()
+
+    def test_many_receivers_that_accept_slowly(self):
+        found = self.wait(map(str, range(sender.AT_ONCE)), 3)
+        self.assertEqual(sender.AT_ONCE, self.start(found).total())
+        self.end(took_s=sender.SLOW_S)
+        self.assertEqual(sender.AT_ONCE_SLOW, self.start(found).total())
+        self.wait('q', 9)
+        self.assertEqual(sender.AT_ONCE_PER_PROJECT, self.start(found)['q'])
+        self.end()
+
+    def test_the_project_with_the_fewest_calls_is_next(self):
+        found = self.wait('abcdefgh', 12)
+        self.start(found)
+        self.pass_s(1)
+        self.wait('q', 1)
+        found._calls.popitem()
+        self.assertEqual(1, self.start(found)['q'])
+        self.end()
 
 
 class TestCrashes(base.WebhookTestCase):
@@ -303,7 +348,7 @@ class TestCrashes(base.WebhookTestCase):
         with mock.patch.object(webhooks, 'delivered',
                                side_effect=db_exc.DBError):
             self.send(found)
-        self.assertEqual(0, found._busy.total())
+        self.assertEqual({}, found._calls)
         self.pass_s(sender.CLAIM_S)
         self.assertEqual(1, self.send(found))
         self.assertEqual(0, self.waiting())

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """URLs of webhooks, and the addresses that name servers give."""
 
+import socket
+import threading
 import unittest
 from unittest import mock
 
@@ -33,6 +35,16 @@ class TestFind(unittest.TestCase):
             with self.assertRaisesRegex(webhook_targets.Refused,
                                         'cannot be resolved'):
                 self.find(error)
+
+    def test_name_servers_that_do_not_answer(self):
+        over = threading.Event()
+        self.addCleanup(over.set)
+        with (mock.patch.object(target_check, 'RESOLVE_S', 0.01),
+              mock.patch.object(socket, 'getaddrinfo',
+                                lambda *_args, **_values: over.wait(20)),
+              self.assertRaisesRegex(webhook_targets.Refused,
+                                     'cannot be resolved in 0.01 s')):
+            target_check.find('https://example.com/', RULES)
 
     def test_urls_that_are_refused_are_not_resolved(self):
         resolve = mock.Mock()
