@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives recommendations to leave, and withdraws them."""
 
-import dataclasses
 import json
 
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import times
-from nova_preempt.core.eviction import recommendation_controller
+from nova_preempt.core.eviction import recommendation_controller as core
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 
@@ -51,32 +50,30 @@ class Recommender:
         if process.pauses.why(pauses.PREEMPTION):
             return INTERVAL_S
         now, policy = process.clock(), known.policy()
+        now_us = times.microseconds(now)
         found = process.decisions.get_decisions(statuses=decisions.OPEN)
         ending = {item.server_uuid for each in found for item in each.victims}
-        step = recommendation_controller.step(
-            recommendation_controller.Observed(
-                known.servers.servers(), self._open_reservations(),
-                self._next_victims(), lambda server: (
-                    server.uuid not in ending
-                    and policy.may_be_victim(server, now))),
-            self._given, times.microseconds(now))
+        step = core.step(core.Observed(
+            known.servers.servers(), self._open_reservations(),
+            self._next_victims(), lambda server: (
+                server.uuid not in ending
+                and policy.may_be_victim(server, now))), self._given, now_us)
         for intent in step.intents[:MOST]:
-            if isinstance(intent, recommendation_controller.Recommend):
-                self._recommend(intent.server, intent.recommendation)
+            if isinstance(intent, core.Recommend):
+                self._recommend(intent.server, intent.recommendation, now_us)
             else:
-                self._withdraw(intent.server_uuid, times.microseconds(now))
+                self._withdraw(intent.server_uuid, now_us)
         return INTERVAL_S
 
     def _next_victims(self):
         return {
             end.server.uuid for group in self._parts.known.headroom.groups()
-            for end in self._choose(group.scaled(
-                recommendation_controller.LOW_HEADROOM))}
+            for end in self._choose(group.scaled(core.LOW_HEADROOM))}
 
-    def _recommend(self, server, found):
+    def _recommend(self, server, found, now_us):
         given = self._given.get(server.uuid)
         until = times.at(found.until_us)
-        is_written = self._write(server.uuid, given or found, {
+        is_written = self._write(server.uuid, given or found, now_us, {
             'reason': found.reason, 'until': f'{until:%Y-%m-%dT%H:%M:%SZ}'})
         if is_written is not None:
             self._given[server.uuid] = found
@@ -88,10 +85,11 @@ class Recommender:
 
     def _withdraw(self, uuid, now_us):
         given = self._given[uuid]
-        if self._write(uuid, given) is not None or given.until_us <= now_us:
+        if self._write(uuid, given, now_us) is not None or (
+                given.until_us <= now_us):
             del self._given[uuid]
 
-    def _write(self, uuid, given, told=None):
+    def _write(self, uuid, given, now_us, told=None):
         """Write a recommendation, or delete it; return whether Nova did.
 
         :param given: the Recommendation that the server may have
@@ -100,7 +98,7 @@ class Recommender:
         :raises NoAnswer: to be tried again
         """
         # Before Nova answers, nobody knows what the server has.
-        self._given[uuid] = dataclasses.replace(given, reason='')
+        self._given[uuid] = given.unanswered(now_us)
         nova = self._parts.clients.nova
         try:
             return (nova.set_meta(uuid, {KEY: json.dumps(told)}) if told

@@ -7,7 +7,7 @@ notice: the server may stay, and its eviction need not follow.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.controller_step import Step
@@ -23,6 +23,9 @@ LOW_HEADROOM = 2
 #: For how long a recommendation because of that is valid, in seconds, so that
 #: it does not come and go. It is renewed once half of that has passed.
 VALID_S = 3600
+#: How long after Nova has refused one, or has not answered, it is tried again,
+#: in seconds.
+RETRY_S = 300
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,10 +35,17 @@ class Recommendation:
     :ivar reason: requester_liveness.RESERVATION or HEADROOM
     :ivar until_us: when it ends unless it is renewed: the start of the
         reservation
+    :ivar retry_us: it is not written or withdrawn before that
     """
 
     reason: str
     until_us: int
+    retry_us: int = 0
+
+    def unanswered(self, now_us: int) -> Self:
+        """Return what is known before Nova answers a call that changes it."""
+        return dataclasses.replace(self, reason="",
+                                   retry_us=now_us + RETRY_S * SECOND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,36 +89,33 @@ def step(observed: Observed, memory: Memory, now_us: int
 
     :param memory: the recommendations that servers have, by their uuids
     """
-    starts_us = _starts_us(observed.reservations, now_us)
-    wanted: dict[str, Recommendation] = {}
+    near = _for_reservations(observed.reservations, now_us)
+    after = {uuid: given for uuid, given in memory.items()
+             if now_us < given.retry_us}
     intents: list[Intent] = []
     for server in observed.servers:
         given = memory.get(server.uuid)
-        found: Recommendation | None
-        if server.node in starts_us:
-            found = Recommendation(requester_liveness.RESERVATION,
-                                   starts_us[server.node])
-        else:
-            found = _for_headroom(server.uuid in observed.next_victims, given,
-                                  now_us)
-        if found and observed.may_end(server):
-            wanted[server.uuid] = found
+        found = near.get(server.node) or _for_headroom(
+            server.uuid in observed.next_victims, given, now_us)
+        if server.uuid not in after and found and observed.may_end(server):
+            after[server.uuid] = found
             if found != given:
                 intents.append(Recommend(server, found))
-    intents += [Withdraw(uuid) for uuid in memory if uuid not in wanted]
-    return Step(tuple(intents), wanted)
+    intents += [Withdraw(uuid) for uuid in memory if uuid not in after]
+    return Step(tuple(intents), after)
 
 
-def _starts_us(reservations: Iterable[reservation_model.Reservation],
-               now_us: int) -> dict[str, int]:
-    """Return {host: the start of its next reservation} of those that near."""
-    found: dict[str, int] = {}
-    for each in reservations:
-        start_us = each.start_s * SECOND
-        if now_us < start_us <= now_us + AHEAD_S * SECOND:
-            for host in each.held:
-                found[host] = min(start_us, found.get(host, start_us))
-    return found
+def _for_reservations(reservations: Iterable[reservation_model.Reservation],
+                      now_us: int) -> dict[str, Recommendation]:
+    """Return {host: the Recommendation for its next reservation} that nears.
+    """
+    return {
+        host: Recommendation(requester_liveness.RESERVATION, start_us)
+        # The next one of a host comes last.
+        for each in sorted(reservations, key=lambda each: -each.start_s)
+        if now_us < (start_us := each.start_s * SECOND) <= (
+            now_us + AHEAD_S * SECOND)
+        for host in each.held}
 
 
 def _for_headroom(is_next: bool, given: Recommendation | None, now_us: int

@@ -12,12 +12,14 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom_account
 from nova_preempt.core.eviction import headroom_controller
+from nova_preempt.core.eviction import recommendation_controller
 from nova_preempt.core.scheduling import preemption_policy
 from tests.unit.core.eviction import test_recommendation_controller as core
 from tests.unit.engine import test_server_expiry
 
 NOW = test_server_expiry.NOW
 HOUR = datetime.timedelta(hours=1)
+RETRY = datetime.timedelta(seconds=recommendation_controller.RETRY_S)
 
 
 class TestRecommender(unittest.TestCase):
@@ -47,6 +49,10 @@ class TestRecommender(unittest.TestCase):
         self.assertEqual(headroom_account.parse('VCPU:2'), group.wanted)
         return [headroom_controller.Evict(server, 0, {})
                 for server in self.servers() if server.uuid in self.victims]
+
+    def wait(self):
+        """Let the time pass until what Nova refused is tried again."""
+        self.process.clock.return_value += RETRY
 
     def run_once(self):
         """Run it, and return what is written and deleted."""
@@ -119,6 +125,7 @@ class TestRecommender(unittest.TestCase):
         self.nova.set_meta.side_effect = nova_api.NoAnswer('503')
         for _ in range(2):
             self.assertRaises(nova_api.NoAnswer, self.recommender.run)
+            self.wait()
         self.nova.set_meta.side_effect = None
         self.assertEqual(1, len(self.run_once()))
         self.events.assert_called_once()
@@ -126,12 +133,14 @@ class TestRecommender(unittest.TestCase):
         self.nova.delete_meta.side_effect = nova_api.NoAnswer('503')
         for _ in range(2):
             self.assertRaises(nova_api.NoAnswer, self.recommender.run)
+            self.wait()
 
     def test_what_may_be_written_is_withdrawn(self):
         """An answer may be lost though Nova has written it."""
         self.nova.set_meta.side_effect = nova_api.NoAnswer('504')
         self.assertRaises(nova_api.NoAnswer, self.recommender.run)
         self.victims = set()
+        self.wait()
         self.assertEqual([('a', None)], self.run_once())
         self.assertEqual([], self.run_once())
 
@@ -142,6 +151,7 @@ class TestRecommender(unittest.TestCase):
         self.nova.delete_meta.side_effect = nova_api.NoAnswer('504')
         self.assertRaises(nova_api.NoAnswer, self.recommender.run)
         self.process.decisions.get_decisions.return_value = []
+        self.wait()
         self.assertEqual(1, len(self.run_once()))
         self.assertEqual([], self.run_once())
 
@@ -151,6 +161,8 @@ class TestRecommender(unittest.TestCase):
         for _ in range(2):
             self.assertEqual(1, len(self.run_once()))
             self.events.assert_not_called()
+            self.assertEqual([], self.run_once())
+            self.wait()
         self.nova.set_meta.side_effect = None
         self.assertEqual(1, len(self.run_once()))
         self.events.assert_called_once()
@@ -162,6 +174,7 @@ class TestRecommender(unittest.TestCase):
         self.nova.delete_meta.side_effect = nova_api.NovaError('409')
         for _ in range(2):
             self.assertEqual([('a', None)], self.run_once())
+            self.wait()
         self.process.clock.return_value = NOW + HOUR
         self.assertEqual([('a', None)], self.run_once())
         self.assertEqual([], self.run_once())
@@ -172,6 +185,17 @@ class TestRecommender(unittest.TestCase):
         self.victims = {server.uuid for server in self.servers()}
         self.assertEqual([200, 1, 0],
                          [len(self.run_once()) for _ in range(3)])
+
+    def test_servers_that_nova_refuses_delay_no_other(self):
+        self.run_once()
+        self.servers.return_value = [
+            test_server_expiry.server(f'{number}') for number in range(201)]
+        self.victims = {server.uuid for server in self.servers()}
+        self.nova.set_meta.side_effect = nova_api.NovaError('409')
+        self.assertEqual(200, len(self.run_once()))
+        self.assertCountEqual(['200', 'a'],
+                              [uuid for uuid, _told in self.run_once()])
+        self.assertEqual([], self.run_once())
 
     def test_none_while_evictions_are_paused(self):
         self.process.pauses.why.return_value = 'maintenance'

@@ -125,6 +125,18 @@ class TestController(unittest.TestCase):
         self.assertEqual(({}, {'c'}), self.step(
             memory={'c': by_headroom(NOW_S + HOUR_S)}))
 
+    def test_one_that_nova_has_refused_waits(self):
+        refused = by_headroom(NOW_S + HOUR_S).unanswered(NOW_S * SECOND)
+        for victims, expected in (
+                ('b', ({'b': by_headroom(NOW_S + 300 + HOUR_S)}, set())),
+                ('', ({}, {'b'}))):
+            self.assertEqual(({}, set()), self.step(
+                next_victims=victims, memory={'b': refused},
+                now_s=NOW_S + 299))
+            self.assertEqual(expected, self.step(
+                next_victims=victims, memory={'b': refused},
+                now_s=NOW_S + 300))
+
     def test_a_clock_that_is_set_back(self):
         """It is given for an hour from now on."""
         self.assertEqual(({}, set()), self.step(
