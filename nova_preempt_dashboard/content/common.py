@@ -23,7 +23,7 @@ from nova_preempt_dashboard import periods
 _FIELD = re.compile(r"'\w+\.(\w+)")
 # Of the detail page of a table's first column.
 SERVICE = 'preemption'
-#: How long the names of projects are kept, in seconds.
+#: How long the names of projects and of users are kept, in seconds.
 NAME_AGE_S = 300
 
 
@@ -62,16 +62,20 @@ def get(request, text, redirect, function, *args, **values):
     return call(request, text, function, *args, redirect=redirect, **values)
 
 
-def project_names(request, ids):
-    """Return {id of a project: its name}, the id if Keystone does not say."""
-    names = {}
+def names(request, kind, ids):
+    """Return {id: name}, with the id as the name if Keystone does not say.
+
+    :param kind: "projects" or "users"
+    """
+    found = {}
     with contextlib.suppress(auth_exceptions.ClientException,
                              exceptions.ServiceCatalogException):
-        names = cache.get_or_set(
-            f'nova_preempt-{request.user.id}-projects', lambda: {
-                each.id: each.name for each in keystone.keystoneclient(
-                    request).projects.list()}, NAME_AGE_S)
-    return {each: names.get(each, each) for each in ids if each}
+        found = any(ids) and cache.get_or_set(
+            f'nova_preempt-{request.user.id}-{kind}', lambda: {
+                each.id: each.name for each in getattr(
+                    keystone.keystoneclient(request), kind).list()},
+            NAME_AGE_S)
+    return {each: found.get(each, each) for each in ids if each}
 
 
 class ApiMixin:

@@ -108,7 +108,8 @@ class TestAdmin(base.TestCase):
         self.assertEqual([], list(self.admin.preemption.pauses()))
         form.find_element(By.CSS_SELECTOR, 'input[type=submit]').click()
         self.wait_text('Paused: Backlog')
-        self.wait_text('a test')
+        # The reason and the name of the user.
+        self.wait_text('a test admin')
         pause, = self.admin.preemption.pauses()
         self.assertEqual(('backlog', 'a test'), (pause.what, pause.reason))
         self.picture('pauses')

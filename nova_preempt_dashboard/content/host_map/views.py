@@ -85,8 +85,8 @@ class HostView(common.ApiMixin, views.HorizonTemplateView):
         now = timezone.now()
         power = _power_states(self.request, self.api).get(host.name)
         kind = host_kinds.kind(host, power and power.state, now)
-        names = common.project_names(
-            self.request, [each['project_id'] for each in host.reservations])
+        names = common.names(self.request, 'projects', [
+            each['project_id'] for each in host.reservations])
         return super().get_context_data(
             host=host, kind=kind, kind_words=words.HOST[kind],
             reasons=_reasons(host, power, now, names),

@@ -58,7 +58,7 @@ class Subsystems(tables.DataTable):
         lambda item: _('Paused') if item.paused else _('Running'), _('State'))
     since = common.column('since', _('Since'), words.moment)
     reason = common.column('reason', _('Reason'))
-    user = common.column('user_id', _('Paused by user'))
+    user = common.column('user', _('Paused by user'))
 
     class Meta:
         name = 'subsystems'
@@ -84,14 +84,18 @@ class IndexView(tables.DataTableView):
         if found is None:
             return []
         paused = {item.what: item for item in found}
-        return [_row(what, paused.get(what)) for what in words.SUBSYSTEM]
+        users = common.names(self.request, 'users', [
+            item.user_id for item in found])
+        return [_row(what, paused.get(what), users)
+                for what in words.SUBSYSTEM]
 
 
-def _row(what, pause):
+def _row(what, pause, users):
     return types.SimpleNamespace(
         what=what, paused=pause is not None,
+        user=users.get(pause.user_id, '') if pause else '',
         **{name: getattr(pause, name) if pause else ''
-           for name in ('since', 'reason', 'user_id')})
+           for name in ('since', 'reason')})
 
 
 class PauseForm(common.Form):

@@ -84,7 +84,7 @@ class DetailView(common.ApiMixin, tables.DataTableView):
         item = self.item
         record = item.record or {}
         project_id = (item.server or {}).get('project_id')
-        names = common.project_names(self.request, [
+        names = common.names(self.request, 'projects', [
             project_id, *(each['project_id'] for each in item.victims)])
         return super().get_context_data(
             item=item, why=record.get('why', ''),
