@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptible servers of a project, and the notices that they have."""
+"""Preemptible servers of a project, their notices and recommendations."""
 
 import dataclasses
 import datetime
@@ -35,13 +35,25 @@ def is_preemptible(server):
 
 def of(server):
     """Return the Notice of a server, None if it has none."""
-    text = (server.metadata or {}).get('preemption')
-    if not text:
-        return None
+    return _read(server, 'preemption', lambda found: Notice(
+        str(found['action']), str(found['reason']),
+        periods.parse(str(found['deadline']))))
+
+
+def recommendation(server, now):
+    """Return (reason, until) of a recommendation to leave, None without one.
+
+    :param now: an aware datetime
+    """
+    found = _read(server, 'preemption_recommendation', lambda found: (
+        str(found['reason']), periods.parse(str(found['until']))))
+    return found if found and found[1] and now < found[1] else None
+
+
+def _read(server, key, make):
+    """Return what make() makes of JSON in the metadata, None if it fails."""
     try:
-        found = json.loads(text)
-        return Notice(str(found['action']), str(found['reason']),
-                      periods.parse(str(found['deadline'])))
+        return make(json.loads((server.metadata or {}).get(key) or 'null'))
     except (KeyError, TypeError, ValueError):
         # Users can write metadata, too.
         return None

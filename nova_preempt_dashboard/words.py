@@ -96,6 +96,11 @@ ACTION = {
     'migrate': pgettext_lazy('action', 'migrated'),
 }
 
+RECOMMENDATION = {
+    'reservation': _('Its host is reserved from %(time)s'),
+    'headroom': _('Little capacity is free (valid until %(time)s)'),
+}
+
 POWER_STATE = {
     'on': pgettext_lazy('power', 'On'),
     'emptying': pgettext_lazy('power', 'Being emptied'),
@@ -109,6 +114,11 @@ POWER_STATE = {
 def microseconds(value):
     """Return a cost in microseconds as a duration."""
     return '-' if value is None else duration(value / 1e6)
+
+
+def name_of(item):
+    """Return the name of a reservation or a request, its id without one."""
+    return item.name or item.id
 
 
 def of(words, key):

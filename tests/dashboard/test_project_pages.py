@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages under Project, their forms, and wrong input."""
 
+import json
+
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -261,6 +263,15 @@ class TestSpot(base.TestCase):
         self.open('/project/spot/')
         self.wait_text('with notice: 0')
         self.wait_text('(spot.2): Deleted')
+
+    def test_recommendation_to_leave(self):
+        scene.Scene(self.member).boot('spot', 'spot.2')
+        compute = self.member.compute
+        compute.set_server_metadata(
+            next(compute.servers()), preemption_recommendation=json.dumps({
+                'reason': 'reservation', 'until': scene.hours(1)}))
+        self.open('/project/spot/')
+        self.wait_text('Its host is reserved from')
 
     def test_chances(self):
         self.open('/project/spot/')

@@ -41,7 +41,7 @@ class Create(server_fields.ServerForm):
         self.fields['reservation'].choices = [('', _('None')), *found]
 
     def _reservations(self):
-        return [(item.id, item.name or item.id)
+        return [(item.id, words.name_of(item))
                 for item in self.api.reservations(100).items
                 if item.status in words.OPEN_RESERVATIONS]
 

@@ -10,10 +10,6 @@ from nova_preempt_dashboard import words
 from nova_preempt_dashboard.content import common
 
 
-def name_of(request):
-    return request.name or request.id
-
-
 def why(request):
     return (request.waits_for or {}).get('text') or request.reason or '-'
 
@@ -53,7 +49,7 @@ class Cancel(tables.DeleteAction):
 
 class Requests(common.PagedTable):
     name = common.column(
-        name_of, _('Name'), link='horizon:project:backlog:detail')
+        words.name_of, _('Name'), link='horizon:project:backlog:detail')
     status = common.column(
         'status', _('Status'), display_choices=words.REQUEST.items())
     servers = common.column(
@@ -73,7 +69,7 @@ class Requests(common.PagedTable):
         row_actions = (Cancel,)
 
     def get_object_display(self, datum):
-        return name_of(datum)
+        return words.name_of(datum)
 
 
 class History(tables.DataTable):

@@ -11,7 +11,6 @@ from nova_preempt_dashboard import api as apis
 from nova_preempt_dashboard import periods
 from nova_preempt_dashboard import timeline
 from nova_preempt_dashboard import words
-from nova_preempt_dashboard.content.reservations import tables
 
 #: {days that a timeline can have: hours of a slot of its free row}
 SLOT_HOURS = {1: 2, 7: 12, 14: 24, 28: 48}
@@ -99,7 +98,7 @@ def _host_rows(reservations):
 
 
 def _mine_bar(item, host):
-    name = tables.name_of(item)
+    name = words.name_of(item)
     return timeline.Bar(
         periods.parse(host['start_at']), periods.parse(host['end_at']),
         item.status, name,

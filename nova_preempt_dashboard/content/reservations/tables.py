@@ -17,10 +17,6 @@ from nova_preempt_dashboard.content import common
 SOON = datetime.timedelta(minutes=1)
 
 
-def name_of(reservation):
-    return reservation.name or reservation.id
-
-
 def period_of(reservation):
     return _('%(start)s to %(end)s') % {
         'start': words.moment(reservation.start_at),
@@ -102,7 +98,7 @@ class UpdateRow(tables.Row):
 
 class Reservations(common.PagedTable):
     name = common.column(
-        name_of, _('Name'), link='horizon:project:reservations:detail')
+        words.name_of, _('Name'), link='horizon:project:reservations:detail')
     status = common.column(
         status_of, _('Status'), status=True,
         status_choices=words.RESERVATION_LEVELS,
@@ -121,7 +117,7 @@ class Reservations(common.PagedTable):
         row_actions = (Boot, Update, Delete)
 
     def get_object_display(self, datum):
-        return name_of(datum)
+        return words.name_of(datum)
 
 
 class Servers(tables.DataTable):

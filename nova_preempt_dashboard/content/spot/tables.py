@@ -2,6 +2,7 @@
 """Tables of preemptible servers, of evictions and of chances."""
 
 from django.utils import html
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
@@ -24,6 +25,12 @@ def _notice(server):
         periods.to_text(found.deadline), '…')
 
 
+def _recommendation(server):
+    reason, until = notices.recommendation(server, timezone.now()) or ('', '')
+    return words.RECOMMENDATION.get(reason, _('None')) % {
+        'time': words.moment(until)}
+
+
 class Servers(tables.DataTable):
     name = common.column(
         'name', _('Name'), link='horizon:project:instances:detail')
@@ -31,6 +38,7 @@ class Servers(tables.DataTable):
     flavor = common.column(
         lambda server: server.flavor['original_name'], _('Flavor'))
     notice = common.column(_notice, _('Notice'))
+    recommendation = common.column(_recommendation, _('Recommended to leave'))
 
     class Meta:
         name = 'servers'

@@ -66,3 +66,27 @@ class TestNotices(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertIsNone(notices.of(server(
                     metadata={'preemption': text})))
+
+
+class TestRecommendations(unittest.TestCase):
+
+    UNTIL = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)
+
+    def read(self, text, now=UNTIL - datetime.timedelta(seconds=1)):
+        return notices.recommendation(server(metadata={
+            'preemption_recommendation': text}), now)
+
+    def test_recommendation(self):
+        text = json.dumps({'reason': 'headroom',
+                           'until': '2026-01-01T12:00:00Z'})
+        self.assertEqual(('headroom', self.UNTIL), self.read(text))
+        self.assertIsNone(self.read(text, self.UNTIL))
+
+    def test_none(self):
+        self.assertIsNone(notices.recommendation(server(), self.UNTIL))
+
+    def test_metadata_that_a_user_wrote(self):
+        for text in ('x', '[]', '{}', '{"reason": "a", "until": "soon"}',
+                     '{"reason": "a", "until": ""}'):
+            with self.subTest(text=text):
+                self.assertIsNone(self.read(text))
