@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Geometry of a timeline that a template draws as SVG.
 
-A row is a host, and a bar a period of it.
+A row is a host, or anything that has a capacity. A bar covers a share of its
+row, all of it by default, so that bars of parts of a host lie above each
+other.
 """
 
 import dataclasses
@@ -29,6 +31,8 @@ class Bar:
     :ivar text: in the bar, where there is space
     :ivar title: all of it in words
     :ivar url: of the page that a click opens, '' for none
+    :ivar offset: the part of the row above the bar, from 0 to 1
+    :ivar share: the part of the row that it covers
     """
 
     start: datetime.datetime
@@ -37,6 +41,8 @@ class Bar:
     text: str = ''
     title: str = ''
     url: str = ''
+    offset: float = 0
+    share: float = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,13 +57,13 @@ class DrawnBar:
     x: float
     y: float
     width: float
-    height: int = ROW_HEIGHT - 2 * _GAP
+    height: float
 
     @property
     def text(self):
-        """The text, if the bar is wide enough for it."""
+        """The text, if the bar is wide and high enough for it."""
         fits = len(self.bar.text) * _CHARACTER_WIDTH + 8 <= self.width
-        return self.bar.text if fits else ''
+        return self.bar.text if fits and self.height >= 12 else ''
 
     @property
     def text_y(self):
@@ -109,6 +115,7 @@ def draw(rows, start, end, now=None):
 
 
 def _row(row, y, at, start, end):
+    inner = ROW_HEIGHT - 2 * _GAP
     bars = []
     for bar in row.bars:
         if bar.end <= start or bar.start >= end:
@@ -116,8 +123,9 @@ def _row(row, y, at, start, end):
         left = at(max(bar.start, start))
         width = max(at(min(bar.end, end)) - left, _LEAST_WIDTH)
         bars.append(DrawnBar(
-            bar, round(min(left, WIDTH - _LEAST_WIDTH), 1), y + _GAP,
-            round(width, 1)))
+            bar, round(min(left, WIDTH - _LEAST_WIDTH), 1),
+            round(y + _GAP + bar.offset * inner, 1), round(width, 1),
+            round(bar.share * inner, 1)))
     return DrawnRow(row.label, y, tuple(bars))
 
 

@@ -68,8 +68,7 @@ def names(request, kind, ids):
     :param kind: "projects" or "users"
     """
     found = {}
-    with contextlib.suppress(auth_exceptions.ClientException,
-                             exceptions.ServiceCatalogException):
+    with contextlib.suppress(auth_exceptions.ClientException):
         found = any(ids) and cache.get_or_set(
             f'nova_preempt-{request.user.id}-{kind}', lambda: {
                 each.id: each.name for each in getattr(

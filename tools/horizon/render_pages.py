@@ -25,13 +25,15 @@ from django.core import management
 # Of this file, which must not hide packages.
 sys.path.pop(0)
 
+# Where no Keystone answers.
+NOBODY = 'http://127.0.0.1:1/v3'
 SETTINGS = '''\
 ALLOWED_HOSTS = ['*']
 CACHES = {{'default': {{
     'BACKEND': 'django.core.cache.backends.locmem.LocMemCache'}}}}
 COMPRESS_OFFLINE = True
 DEBUG = False
-OPENSTACK_KEYSTONE_URL = 'http://127.0.0.1:1/v3'
+OPENSTACK_KEYSTONE_URL = {nobody!r}
 SECRET_KEY = 'secret' * 8
 SESSION_ENGINE = 'django.contrib.sessions.backends.signed_cookies'
 STATIC_ROOT = {static!r}
@@ -55,7 +57,7 @@ def enable(directory):
         for file in (plugin / folder).glob('_[0-9]*.py'):
             shutil.copy(file, site / 'local' / folder)
     (site / 'local' / 'local_settings.py').write_text(
-        SETTINGS.format(static=str(directory / 'static')))
+        SETTINGS.format(nobody=NOBODY, static=str(directory / 'static')))
     os.environ['DJANGO_SETTINGS_MODULE'] = 'openstack_dashboard.settings'
     django.setup()
     management.call_command('collectstatic', interactive=False, verbosity=0)
@@ -68,7 +70,7 @@ def make_user(name, project, roles, urls):
     catalog = [{'type': kind, 'name': kind, 'endpoints': [
         {'interface': interface, 'region': 'R', 'region_id': 'R', 'url': url}
         for interface in ('public', 'internal', 'admin')]}
-        for kind, url in urls.items()]
+        for kind, url in {'identity': NOBODY, **urls}.items()]
     roles = [{'name': role} for role in roles]
     found = user.User(
         id=name, user=name, user_domain_id='default', project_id=project,

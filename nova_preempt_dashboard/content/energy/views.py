@@ -57,9 +57,6 @@ class Hosts(common.PagedTable):
         multi_select = False
         row_actions = (Retry,)
 
-    def get_object_id(self, datum):
-        return datum.name
-
 
 class IndexView(common.PagedView):
     table_class = Hosts

@@ -53,7 +53,7 @@ class Resume(tables.BatchAction):
 
 class Subsystems(tables.DataTable):
     what = common.column(
-        lambda item: words.of(words.SUBSYSTEM, item.what), _('Subsystem'))
+        lambda item: words.of(words.SUBSYSTEM, item.id), _('Subsystem'))
     state = common.column(
         lambda item: _('Paused') if item.paused else _('Running'), _('State'))
     since = common.column('since', _('Since'), words.moment)
@@ -66,11 +66,8 @@ class Subsystems(tables.DataTable):
         multi_select = False
         row_actions = (Pause, Resume)
 
-    def get_object_id(self, datum):
-        return datum.what
-
     def get_object_display(self, datum):
-        return str(words.of(words.SUBSYSTEM, datum.what))
+        return str(words.of(words.SUBSYSTEM, datum.id))
 
 
 class IndexView(tables.DataTableView):
@@ -92,10 +89,8 @@ class IndexView(tables.DataTableView):
 
 def _row(what, pause, users):
     return types.SimpleNamespace(
-        what=what, paused=pause is not None,
-        user=users.get(pause.user_id, '') if pause else '',
-        **{name: getattr(pause, name) if pause else ''
-           for name in ('since', 'reason')})
+        id=what, paused=pause is not None, since=pause and pause.since,
+        reason=pause and pause.reason, user=pause and users[pause.user_id])
 
 
 class PauseForm(common.Form):

@@ -41,9 +41,17 @@ class TestDraw(unittest.TestCase):
         self.assertLessEqual(drawn.x + drawn.width, timeline.WIDTH)
 
     def test_text_only_where_it_fits(self):
-        drawn = self.draw(bar(0, 1, text='abc'),
-                          bar(1, 2, text='a' * 30)).rows[0].bars
-        self.assertEqual(['abc', ''], [each.text for each in drawn])
+        drawn = self.draw(bar(0, 1, text='abc'), bar(1, 2, text='a' * 30),
+                          bar(2, 3, text='abc', share=0.2)).rows[0].bars
+        self.assertEqual(['abc', '', ''], [each.text for each in drawn])
+
+    def test_parts_of_a_row(self):
+        parts = ((0, 0.25), (0.25, 0.5))
+        first, second = self.draw(*(
+            bar(0, 5, offset=offset, share=share)
+            for offset, share in parts)).rows[0].bars
+        self.assertAlmostEqual(first.y + first.height, second.y, places=1)
+        self.assertAlmostEqual(2 * first.height, second.height, places=1)
 
     def test_now(self):
         half = START + datetime.timedelta(hours=5)
