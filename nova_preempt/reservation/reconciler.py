@@ -75,6 +75,7 @@ class Reconciler:
         # NOTE: read now, so that a server that has just come is neither
         # missed at an end nor left at a start.
         self._inventory.occupancy.refresh()
+        self._migration.follow()
         hosts = self._inventory.hosts()
         running = {reservation.uuid: reservation for reservation
                    in (*opened, *over) if reservation.ready_at is not None}
@@ -86,7 +87,6 @@ class Reconciler:
             for work, reservations in ((self._cleanup.clear, (*over, *lately)),
                                        (self._keeper.keep, opened))
             for reservation in reservations]
-        self._migration.follow()
         self._cleanup.forget({
             reservation.uuid for reservation in (*over, *lately)})
         self._keeper.forget({reservation.uuid for reservation in opened})

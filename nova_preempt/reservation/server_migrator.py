@@ -17,6 +17,11 @@ _LIVE = frozenset(('active', 'paused'))
 _COLD = frozenset(('stopped',))
 _RESIZED = 'resized'
 
+# Nova accepts a migration before it looks for another host. A server that is
+# still on its node after so long, without a task, was refused; one with a task
+# is being migrated.
+_DECIDED_WITHIN = datetime.timedelta(seconds=10)
+
 # A server that is still on its node after so long, without a task, was not
 # migrated. Its move is forgotten: a later resize is its owner's to confirm.
 _BEGINS_WITHIN = datetime.timedelta(minutes=2)
@@ -59,13 +64,10 @@ class ServerMigrator:
         return bool(self._moves)
 
     def move(self, resident):
-        """Move a server, unless another task of it is running."""
-        if resident.task_state is not None:
+        """Move a server, unless its task or state prevents it now."""
+        if resident.task_state is not None or not is_movable(resident):
             return
         cold = resident.vm_state in _COLD
-        if not cold and resident.vm_state not in _LIVE:
-            self._refuse(resident.uuid, f'it is {resident.vm_state}')
-            return
         move = reservation_moves.Move(
             resident.node, self._clock().replace(microsecond=0), cold)
         # NOTE: first: after a crash in between, the move is only tracked.
@@ -86,8 +88,6 @@ class ServerMigrator:
                 self._nova.live_migrate(resident.uuid)
         except nova_api.NovaError as exc:
             self._refuse(resident.uuid, str(exc))
-        else:
-            self._refused.pop(resident.uuid, None)
 
     def _refuse(self, uuid, reason):
         if self._refused[uuid] != reason:
@@ -105,20 +105,28 @@ class ServerMigrator:
         return self._refused.get(uuid, '')
 
     def follow(self):
-        """Confirm cold migrations, and forget completed and failed moves."""
+        """Confirm cold migrations, and see which moves have failed.
+
+        Completed moves are forgotten, and failed ones that are not retried.
+        """
         for uuid, move in list(self._moves.items()):
             resident = self._occupancy.get(uuid)
+            age = self._clock() - move.asked_at
             if resident.task_state if resident else self._occupancy.dark:
-                continue           # it goes on, or its cell cannot be read
+                # It goes on, or its cell cannot be read.
+                if resident and age >= _DECIDED_WITHIN:
+                    self._refused.pop(uuid, None)
             # NOTE: Nova writes the new node first, and the state later.
-            if resident and resident.vm_state == _RESIZED:
+            elif resident and resident.vm_state == _RESIZED:
                 if move.cold:
                     self._confirm(uuid)
             elif not resident or resident.node != move.node or (
-                    self._clock() - move.asked_at > _BEGINS_WITHIN):
+                    age > _BEGINS_WITHIN):
                 self._store.remove(uuid)
                 del self._moves[uuid]
                 self._refused.pop(uuid, None)
+            elif age >= _DECIDED_WITHIN and not self.why_not(uuid):
+                self._refuse(uuid, 'Nova gave up its migration')
 
     def _confirm(self, uuid):
         try:

@@ -35,6 +35,8 @@ from tests.unit.db import test_decisions
 NOW = datetime.datetime(2026, 11, 20, 12)
 HOUR_S = 3600
 LEAD_S = 900
+# How long Nova's conductor looks for a host in vain.
+SCHEDULING_S = 3
 
 
 class Events:
@@ -113,6 +115,8 @@ class Server:
     # How long its end takes after its notice, and its move.
     takes_s: int = 0
     movable: bool = True
+    # Whether Nova finds a host for it, after it has accepted its move.
+    has_target: bool = True
     stubborn: bool = False
     locked_by: str = ''
     one_time: bool = False
@@ -183,11 +187,18 @@ class Cloud:
         server = self.servers[uuid]
         if not server.movable:
             raise nova_api.NovaError('No valid host')
-        server.task_state = 'migrating'
+        if self._begins(server, 'migrating'):
+            def moved():
+                server.node, server.task_state = 'elsewhere', None
+            self._in(server.takes_s, moved)
 
-        def moved():
-            server.node, server.task_state = 'elsewhere', None
-        self._in(server.takes_s, moved)
+    def _begins(self, server, task_state):
+        """Tell whether an accepted move is carried out."""
+        server.task_state = task_state
+        if not server.has_target:
+            self._in(SCHEDULING_S,
+                     lambda: setattr(server, 'task_state', None))
+        return server.has_target
 
     def cold_migrate(self, uuid):
         self._ask('cold_migrate', uuid)
@@ -199,10 +210,11 @@ class Cloud:
             server.task_state = None
             self.foreign[old].add(f'move of {uuid}')
 
+        if not self._begins(server, 'resize_migrating'):
+            return
         if not server.takes_s:
             moved()
             return
-        server.task_state = 'resize_migrating'
         self._in(server.takes_s, moved)
 
     def confirm_resize(self, uuid):

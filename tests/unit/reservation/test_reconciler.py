@@ -93,6 +93,43 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('live_migrate', 'n'), ('reservation', 'p')],
                          self.cloud.asked)
 
+    def check_moves_for_which_nova_finds_no_host(self, what, vm_state):
+        self.cloud.add_host('h1')
+        self.cloud.boot('n', 'h1', vm_state=vm_state, has_target=False)
+        self.cloud.boot('p', 'h1', preemptible=True)
+        lead_s = self.reader.lead_s(0)
+        self.reserve('h1', start_s=lead_s + 60)
+        self.look_until(100, step_s=5)
+        self.assertEqual(4 * [(what, 'n')], self.cloud.asked)
+        # Another engine knows the last refusal, too.
+        self.reconciler = self.make_reconciler()
+        self.look_until(lead_s - 45, step_s=5)
+        self.assertEqual({(what, 'n')}, set(self.cloud.asked))
+        self.cloud.servers['n'].has_target = True
+        self.cloud.servers['n'].takes_s = 50
+        self.cloud.asked.clear()
+        self.look_until(45, step_s=5)
+        self.assertEqual([(what, 'n'), ('reservation', 'p')],
+                         self.cloud.asked)
+
+    def test_no_notice_where_nova_finds_no_host_for_a_running_server(self):
+        self.check_moves_for_which_nova_finds_no_host(
+            'live_migrate', 'active')
+
+    def test_no_notice_where_nova_finds_no_host_for_a_stopped_server(self):
+        self.check_moves_for_which_nova_finds_no_host(
+            'cold_migrate', 'stopped')
+
+    def test_a_server_for_which_nova_finds_no_host_is_named(self):
+        self.cloud.add_host('h1')
+        self.cloud.boot('n', 'h1', has_target=False)
+        self.reserve('h1', start_s=LEAD_S)
+        self.look_until(LEAD_S + 200)
+        self.assertIn('servers n (Nova gave up its migration)',
+                      self.get().hosts[0].reason)
+        self.assertEqual(1, self.logger.output.count(
+            'Server n cannot be migrated: Nova gave up its migration'))
+
     def test_servers_that_appear_late_get_notice(self):
         """A host that was empty is looked at until the start."""
         self.cloud.add_host('h1')

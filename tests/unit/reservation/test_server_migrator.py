@@ -2,6 +2,7 @@
 import datetime
 from unittest import mock
 
+import fixtures
 import testtools
 
 from nova_preempt.core import observed_server
@@ -16,6 +17,10 @@ def server(host='host1', vm_state='active', task_state=None):
 
 
 class TestServerMigrator(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
 
     def move(self, seen, now):
         """Move a server that was seen a while ago, and return its Nova."""
@@ -51,6 +56,31 @@ class TestServerMigrator(testtools.TestCase):
         self.now += datetime.timedelta(seconds=after_s)
         self.occupancy.get.return_value = seen
         self.migrator.follow()
+
+    def test_a_server_that_stays_without_a_task_is_refused(self):
+        for vm_state, node, task_state, after_s, expected in (
+                ('active', 'host1', None, 9, ''),
+                ('active', 'host1', None, 10, 'Nova gave up its migration'),
+                ('stopped', 'host1', None, 10, 'Nova gave up its migration'),
+                ('active', 'host1', 'migrating', 60, ''),
+                ('active', 'host2', None, 10, ''),
+                ('resized', 'host2', None, 10, '')):
+            with self.subTest(vm_state=vm_state, node=node,
+                              task_state=task_state, after_s=after_s):
+                before = server(vm_state='stopped' if vm_state == 'resized'
+                                else vm_state)
+                self.move(before, before)
+                self.follow(server(node, vm_state, task_state), after_s)
+                self.assertEqual(expected, self.migrator.why_not('a'))
+
+    def test_a_refusal_counts_until_a_later_attempt_is_under_way(self):
+        self.move(server(), server())
+        self.follow(server(), 30)
+        self.migrator.move(server())
+        self.follow(server(task_state='migrating'), 9)
+        self.assertNotEqual('', self.migrator.why_not('a'))
+        self.follow(server(task_state='migrating'), 1)
+        self.assertEqual('', self.migrator.why_not('a'))
 
     def test_its_own_migration_is_confirmed(self):
         stopped = server(vm_state='stopped')
