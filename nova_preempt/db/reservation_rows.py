@@ -56,10 +56,16 @@ def fetch_open(session, uuids=None, project_id=None):
     return fetch(session, query)
 
 
-def get_many(database, uuids):
+def fetch_many(session, uuids):
     """Return the Reservations of these uuids, as far as they exist."""
+    return fetch(session, sa.select(models.Reservation).where(
+        models.Reservation.uuid.in_(uuids)))
+
+
+def get_many(database, uuids):
+    """Return the result of fetch_many() in its own transaction."""
     with database.reader() as session:
-        return _fetch(session, uuids)
+        return fetch_many(session, uuids)
 
 
 def change_many(database, uuids, decide, now):
@@ -85,7 +91,7 @@ def _change(database, uuids, decide, now):
     groups = collections.defaultdict(list)
     with database.writer() as session:
         calendar_changes.raise_generation(session, reservations=uuids)
-        for reservation in _fetch(session, uuids):
+        for reservation in fetch_many(session, uuids):
             values = decide(reservation)
             if values:
                 changed.append((reservation, values))
@@ -96,8 +102,3 @@ def _change(database, uuids, decide, now):
                 sa.update(row).where(row.uuid.in_(group)).values(
                     updated_at=now.replace(microsecond=0), **dict(values)))
     return changed
-
-
-def _fetch(session, uuids):
-    return fetch(session, sa.select(models.Reservation).where(
-        models.Reservation.uuid.in_(uuids)))

@@ -167,6 +167,9 @@ class Reservations:
         with self._db.writer() as session:
             generation = calendar_changes.raise_generation(
                 session, reservations=(reservation.uuid,))
+            if earlier := rows.fetch_many(session, (reservation.uuid,)):
+                # This call committed before and its answer was lost.
+                return earlier[0]
             if check_created is not None:
                 check_created(_count_created(
                     session, reservation.project_id, now - _DAY))
@@ -252,7 +255,11 @@ class Reservations:
             since = max(reservation.start_at, now)
             if since >= reservation.end_at:
                 raise exceptions.WrongState(f'Reservation {uuid} ends now.')
-            if old is not None and old not in reservation.held:
+            held = (None, *reservation.held)
+            if old not in reservation.held and new in held:
+                # This call committed before and its answer was lost.
+                return reservation
+            if old not in held:
                 raise exceptions.WrongState(
                     f'Reservation {uuid} does not have the host {old}.')
             if new is not None:
@@ -345,12 +352,8 @@ def _change_host(session, uuid, host, *conditions, **values):
 
 
 def _get(session, uuid, project_id=None):
-    query = sa.select(models.Reservation).where(
-        models.Reservation.uuid == uuid)
-    if project_id is not None:
-        query = query.where(models.Reservation.project_id == project_id)
-    found = rows.fetch(session, query)
-    if not found:
+    found = rows.fetch_many(session, (uuid,))
+    if not found or project_id not in (None, found[0].project_id):
         raise exceptions.ReservationNotFound(
             f'There is no reservation {uuid}.')
     return found[0]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations, on the databases of test_decisions."""
 
+import contextlib
 import datetime
 import os
 import threading
@@ -208,6 +209,41 @@ class TestReservations(test_decisions.TestSQLite):
         self.grant('r3', ['h2'])
         self.assertFalse(self.mine.set_host('r1', 'h2',
                                             reservation_model.READY))
+
+    def lose_answer(self):
+        """Lose the connection after the commit of the next transaction."""
+        real = self.db.writer
+
+        @contextlib.contextmanager
+        def writer():
+            patch.stop()
+            with real() as session:
+                yield session
+            raise db_exc.DBConnectionError
+
+        patch = mock.patch.object(self.db, 'writer', writer)
+        patch.start()
+
+    @mock.patch('time.sleep')
+    def test_a_grant_whose_answer_is_lost(self, _sleep):
+        self.lose_answer()
+        self.assertEqual(self.grant('r1', ['h1', 'h2']), self.mine.get('r1'))
+        self.assertEqual({'h1', 'h2'}, set(self.make().calendar().busy))
+
+    @mock.patch('time.sleep')
+    def test_replacements_whose_answers_are_lost(self, _sleep):
+        self.grant('r1', ['h1', 'h2'])
+        for old, new, held in (('h2', 'h3', ('h1', 'h3')),
+                               ('h3', None, ('h1',)),
+                               (None, 'h4', ('h1', 'h4'))):
+            with self.subTest(old=old, new=new):
+                self.lose_answer()
+                found = self.mine.replace_host('r1', old, new, 'it is down')
+                self.assertEqual(held, found.held)
+                self.assertEqual(found, self.mine.get('r1'))
+        self.assertEqual(['it is down'] * 2, [
+            host.reason for host in found.hosts
+            if host.status == reservation_model.LOST])
 
     def test_degraded_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
