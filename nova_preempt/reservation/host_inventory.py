@@ -87,10 +87,10 @@ class HostInventory:
         """
         try:
             matches = host_query.parse(query).matches
+            hosts = [host for host in self.hosts().values() if host.reservable
+                     and host.is_usable and matches(host.properties)]
         except host_query.InvalidQuery as exc:
             raise exceptions.InvalidReservation(str(exc)) from None
-        hosts = [host for host in self.hosts().values() if host.reservable
-                 and host.is_usable and matches(host.properties)]
         counts = self.occupancy.counts()
         return [{'name': host.name, 'flops_per_watt': host.flops_per_watt,
                  'vacant': self.is_vacant(host, counts)} for host in hosts]

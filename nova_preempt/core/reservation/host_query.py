@@ -12,10 +12,8 @@ A query is a list whose first item is an operator:
 
 A value is a string, a number, ``true``, ``false`` or ``"$name"``, a property
 of the host. Where a property is a list, its elements stand in its place; as
-the first value, one of them has to do. Of a list no more than MAX_LIST count,
-and a relation other than "in" between lists that make more than MAX_PAIRS
-pairs is false. A comparison with a property that the
-host does not have is false.
+the first value, one of them has to do. Of a list no more than MAX_LIST count.
+A comparison with a property that the host does not have is false.
 
 Two values are compared as numbers if one of them is a number and the other
 one, too, or a string that reads as a number; otherwise as strings. ``true``
@@ -24,8 +22,9 @@ and ``false`` are the strings "true" and "false".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -35,21 +34,20 @@ from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float
 Properties: TypeAlias = Mapping[str, object]
-Test: TypeAlias = Callable[[Properties], bool]
+Test: TypeAlias = Callable[["_Host"], bool]
 
 # A query comes from a user and is evaluated for every host.
 MAX_DEPTH = 16
 MAX_ITEMS = 500
 MAX_STRING = 255
 MAX_TEXT = 65536
-# The highest cost of a query for one host, in values that are compared; the
-# cost of a property that is a list, of about the number of traits or processor
-# features; and the most elements of it that are read.
+# The highest cost of a query for one host, in elements of lists that are read;
+# the costs of looking up a property, and of comparing a pair of values; and
+# the most elements of a list that are read.
 MAX_WORK = 2000
-LIST_WORK = 100
+PROPERTY_WORK = 20
+PAIR_WORK = 4
 MAX_LIST = 1000
-# Beyond so many pairs of values a relation between two lists is false.
-MAX_PAIRS = 1000
 # Beyond what any property counts, and safe to convert and compare.
 MAX_NUMBER = 10**30
 
@@ -84,8 +82,9 @@ class Query:
 
         :param properties: {name: a string, number or bool, or a list of
             these}; others count as missing
+        :raises InvalidQuery: its lists are too long for this query
         """
-        return self._test(properties)
+        return self._test(_Host(properties))
 
 
 def parse(query: object) -> Query:
@@ -97,7 +96,7 @@ def parse(query: object) -> Query:
     """
     query = load(query)
     if isinstance(query, list | tuple) and not query:
-        return Query(frozenset(), lambda properties: True)
+        return Query(frozenset(), lambda host: True)
     parser = _Parser()
     test = parser.query(query, "host_properties", 1)
     return Query(frozenset(parser.names), test)
@@ -131,12 +130,11 @@ def _load(text: str) -> object:
 
 
 class _Parser:
-    """Compiles a query to a function, and counts its cost."""
+    """Compiles a query to a function."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self._items = 0
-        self._work = 0
 
     def query(self, query: object, place: str, depth: int) -> Test:
         if not isinstance(query, list | tuple) or not query:
@@ -168,11 +166,9 @@ class _Parser:
             number_of = "one query" if name == "not" else "at least one query"
             raise InvalidQuery(f'{place}: "{name}" takes {number_of}')
         if name == "not":
-            part = parts[0]
-            return lambda properties: not part(properties)
-        if name == "and":
-            return lambda properties: all(part(properties) for part in parts)
-        return lambda properties: any(part(properties) for part in parts)
+            return lambda host: not parts[0](host)
+        enough = all if name == "and" else any
+        return lambda host: enough(part(host) for part in parts)
 
     def _comparison(
         self, name: str, query: Sequence[object], place: str) -> Test:
@@ -183,11 +179,6 @@ class _Parser:
             raise InvalidQuery(f'{place}: "{name}" takes at least two values')
         # Duplicates change nothing.
         others = list(dict.fromkeys(values[1:]))
-        self._work += _work([values[0], *others])
-        if self._work > MAX_WORK:
-            raise InvalidQuery(
-                f"{place}: the filter compares more than {MAX_WORK} values, "
-                f"where a property counts as {LIST_WORK} values")
         return _comparison(name, values[0], others)
 
     def _value(self, value: object, place: str) -> _Value:
@@ -218,29 +209,35 @@ class _Reference:
 _Value: TypeAlias = tuple[Scalar] | _Reference
 
 
-def _work(values: Iterable[_Value]) -> int:
-    """Return how many values a comparison evaluates."""
-    return sum(
-        LIST_WORK if isinstance(value, _Reference) else 1 for value in values)
+@dataclasses.dataclass(slots=True)
+class _Host:
+    properties: Properties
+    work: int = 0
+
+    def count(self, work: int) -> None:
+        """Count work, before it is done if there may be much of it."""
+        self.work += work
+        if self.work > MAX_WORK:
+            raise InvalidQuery("host_properties: the filter compares too many "
+                               "values of one host")
 
 
 def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
     relation = _RELATIONS[name]
 
-    def test(properties: Properties) -> bool:
-        ours = _look_up(first, properties)
+    def test(host: _Host) -> bool:
+        ours = _look_up(first, host)
         theirs: list[Scalar] = []
         for other in others:
-            found = _look_up(other, properties)
+            found = _look_up(other, host)
             if found is None:
                 return False
             theirs.extend(found)
         if not ours or not theirs:
             return False
-        if name == "in":
+        if name == "in" or (name == "=" and len(theirs) == 1):
             return _any_in(ours, theirs)
-        if len(ours) * len(theirs) > MAX_PAIRS:
-            return False
+        host.count(PAIR_WORK * len(ours) * len(theirs))
         return any(
             all(_holds(relation, one, other) for other in theirs)
             for one in ours)
@@ -267,19 +264,19 @@ def _sorts(values: Sequence[Scalar]) -> tuple[set[str], set[int | float]]:
 
 def _meet(numbers: set[int | float], texts: set[str]) -> bool:
     """Tell whether any number equals any string."""
-    if not numbers:
-        return False
-    read = {text: _number(text) for text in texts}
-    if any(value is not None and value in numbers for value in read.values()):
-        return True
-    return any(read.get(str(number), 0) is None for number in numbers)
+    read = {text: _number(text) for text in texts} if numbers else {}
+    # The text of an integer reads as a number.
+    return not numbers.isdisjoint(read.values()) or any(
+        read.get(str(number), 0) is None for number in numbers
+        if isinstance(number, float))
 
 
-def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
+def _look_up(value: _Value, host: _Host) -> Sequence[Scalar] | None:
     """Return the values of an operand, None if the host has none."""
     if not isinstance(value, _Reference):
         return value
-    found = properties.get(value.name)
+    host.count(PROPERTY_WORK)
+    found = host.properties.get(value.name)
     if isinstance(found, str | int | float):
         scalar = _scalar(found)
         return None if scalar is None else (scalar,)
@@ -288,6 +285,7 @@ def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
     elements = [
         element if isinstance(element, str) else _scalar(element)
         for element in itertools.islice(found, MAX_LIST)]
+    host.count(len(elements))
     return [element for element in elements if element is not None]
 
 
@@ -315,6 +313,7 @@ def _holds(
     return relation(numbers[0], numbers[1])
 
 
+@functools.lru_cache(maxsize=10000)
 def _number(value: Scalar) -> int | float | None:
     if not isinstance(value, str):
         return value

@@ -196,6 +196,9 @@ class TestInventory(testtools.TestCase):
             self.assertEqual(names, self.find(query))
         with self.assertRaisesRegex(exceptions.InvalidReservation, 'like'):
             self.find(['like', '$vcpus', 1])
+        self.settings = {'h1': (True, {'many': list(range(1000))})}
+        with self.assertRaisesRegex(exceptions.InvalidReservation, 'one host'):
+            self.find(['or', *(['in', -1, '$extra.many'],) * 2])
 
     def test_reservable_hosts(self):
         self.make(5)
