@@ -39,13 +39,11 @@ class CostOptions:
 
     def __post_init__(self) -> None:
         if self.repeat_cost_s < 0:
-            msg = f"repeat_cost_s is negative: {self.repeat_cost_s}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"repeat_cost_s is negative: {self.repeat_cost_s}")
         if self.billing_period_s <= 0:
-            msg = (
-                "billing_period_s must be positive, not "
-                f"{self.billing_period_s}")
-            raise ValueError(msg)
+            raise ValueError("billing_period_s must be positive, not "
+                             f"{self.billing_period_s}")
 
 
 CostFunction: TypeAlias = Callable[[CostInputs, CostOptions], int]

@@ -79,11 +79,10 @@ class Candidate:
 
     def __post_init__(self) -> None:
         if self.cost < 0:
-            msg = f"cost of {self.uuid} is negative: {self.cost}"
-            raise ValueError(msg)
+            raise ValueError(f"cost of {self.uuid} is negative: {self.cost}")
         if min(self.resources.values(), default=0) < 0:
-            msg = f"{self.uuid} uses a negative amount: {self.resources}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{self.uuid} uses a negative amount: {self.resources}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -211,8 +210,7 @@ class RequestGroup:
         """
         wanted = tuple(sorted(self.resources.items()))
         if any(amount < 0 for _, amount in wanted):
-            msg = f"a negative amount is asked for: {dict(wanted)}"
-            raise ValueError(msg)
+            raise ValueError(f"a negative amount is asked for: {dict(wanted)}")
         return tuple((name, amount) for name, amount in wanted if amount)
 
     @functools.cached_property

@@ -55,8 +55,7 @@ class SearchLimits:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if getattr(self, field.name) < 0:
-                msg = f"{field.name} must not be negative"
-                raise ValueError(msg)
+                raise ValueError(f"{field.name} must not be negative")
 
 
 #: The limits unless the caller sets others.
@@ -107,8 +106,7 @@ def cheapest_victims(
     pool = sorted(candidates, key=operator.attrgetter("uuid"))
     uuids = [candidate.uuid for candidate in pool]
     if len(set(uuids)) < len(uuids):
-        msg = f"some candidates have the same uuid: {uuids}"
-        raise ValueError(msg)
+        raise ValueError(f"some candidates have the same uuid: {uuids}")
     caps = tuple(caps)
     barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
     pool = [c for c in pool if c.uuid not in barred]

@@ -187,8 +187,8 @@ class CapacityTracker:
         found = self._find(alternative, count, group)
         left = count - sum(found.values())
         if left:
-            msg = f"there is no room for {left} of {alternative.name}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"there is no room for {left} of {alternative.name}")
         taken = {self.rooms[number].host: n for number, n in found.items()}
         self.take_at(alternative, taken, group, is_sure=False)
         return taken

@@ -43,8 +43,8 @@ class AntiAffinity:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            msg = f"most of group {self.group} is {self.most}, at least 1"
-            raise ValueError(msg)
+            raise ValueError(
+                f"most of group {self.group} is {self.most}, at least 1")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,10 +78,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.count:
-            msg = (
+            raise ValueError(
                 f"request {self.uuid}: least is {self.least} and count "
                 f"{self.count}; it must be 1 <= least <= count")
-            raise ValueError(msg)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,20 +123,18 @@ class Options:
     def __post_init__(self) -> None:
         for name, known in (("mode", MODES), ("score", SCORES)):
             if getattr(self, name) not in known:
-                msg = (
+                raise ValueError(
                     f"{name} is {getattr(self, name)!r}; it must be one of "
                     f"{', '.join(known)}")
-                raise ValueError(msg)
         for name, low, high in (
             ("most_at_once", 1, MOST_AT_ONCE),
             ("time_limit_s", 0.001, 3600),
             ("gap", 0, 1),
         ):
             if not low <= getattr(self, name) <= high:
-                msg = (
+                raise ValueError(
                     f"{name} is {getattr(self, name)}; it must be from {low} "
                     f"to {high}")
-                raise ValueError(msg)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

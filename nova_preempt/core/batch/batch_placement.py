@@ -90,8 +90,8 @@ class _Run:
         self._left = {host.name: host for host in hosts}
         if len(self._left) < len(hosts):
             names = collections.Counter(host.name for host in hosts)
-            msg = f"host {names.most_common(1)[0][0]} is a duplicate"
-            raise ValueError(msg)
+            raise ValueError(
+                f"host {names.most_common(1)[0][0]} is a duplicate")
         self._there = {group: dict(there) for group, there in members.items()}
         self.placed: dict[str, dict[str, int]] = {}
         self.parts: list[batch_model.PartResult] = []

@@ -171,10 +171,9 @@ def _check_sum(name: str, unit: int, amounts: Mapping[RequestKind, int],
         wanted: Mapping[RequestKind, int]) -> None:
     total = sum(amount * wanted[item] for item, amount in amounts.items())
     if total // unit >= _LARGEST:
-        msg = (
+        raise ValueError(
             f"{name}: {max(amounts.values())} is asked for, {total} by all "
             f"together; no more than {_LARGEST * unit} can be added up")
-        raise ValueError(msg)
 
 
 def _in_units(amounts: list[int], unit: int) -> tuple[Any, Any]:

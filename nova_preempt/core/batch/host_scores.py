@@ -91,10 +91,9 @@ def make(
     """
     for host in hosts:
         if abs(host.weight) > batch_model.MOST_SCORE:
-            msg = (
+            raise ValueError(
                 f"weight of {host.name} is {host.weight}; it must be from "
                 f"-{batch_model.MOST_SCORE} to {batch_model.MOST_SCORE}")
-            raise ValueError(msg)
     weights = np.array([host.weight for host in hosts], dtype=np.int64)
     return Scorer(
         demand / largest, largest, rest, _FUNCTIONS.get(name), weights)

@@ -48,16 +48,15 @@ def bundles(requests: Iterable[batch_model.Request]) -> list[Bundle]:
     """
     pool = sorted(requests, key=operator.attrgetter("order", "uuid"))
     if len({request.uuid for request in pool}) < len(pool):
-        msg = f"some requests are the same: {[r.uuid for r in pool]}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"some requests are the same: {[r.uuid for r in pool]}")
     # The most of each group on a host: the smallest given limit.
     most: dict[str, int] = {}
     found: dict[tuple[str, str], list[batch_model.Request]] = {}
     for request in pool:
         if min(request.resources.values(), default=0) < 0:
-            msg = (f"request {request.uuid} asks for a negative amount: "
-                   f"{request.resources}")
-            raise ValueError(msg)
+            raise ValueError(f"request {request.uuid} asks for a negative "
+                             f"amount: {request.resources}")
         for item in request.apart:
             most[item.group] = min(item.most, most.get(item.group, item.most))
         alone = "" if request.together else request.uuid

@@ -343,7 +343,8 @@ def classify(status: str | None, task_state: str | None, host: str | None,
     return ShelvedState.SHELVED if status in _SHELVED else ShelvedState.BACK
 
 
-def choose(waiting: Iterable[ShelvedVictim], coming: Iterable[ShelvedVictim],
+def choose(waiting: Iterable[ShelvedVictim],
+           coming: Collection[ShelvedVictim],
            room: Mapping[str, Resources], most: int) -> list[ShelvedVictim]:
     """Return the servers to unshelve now, in this order.
 
@@ -358,17 +359,14 @@ def choose(waiting: Iterable[ShelvedVictim], coming: Iterable[ShelvedVictim],
     :param room: the free amounts, by host
     """
     free = {host: dict(resources) for host, resources in room.items()}
-    on_their_way = 0
     for item in coming:
         _take(free, item.resources)
-        on_their_way += 1
-    chosen = []
+    chosen: list[ShelvedVictim] = []
     for item in waiting:
-        if on_their_way >= most:
+        if len(coming) + len(chosen) >= most:
             break
         if _take(free, item.resources):
             chosen.append(item)
-            on_their_way += 1
     return chosen
 
 

@@ -309,8 +309,7 @@ class ProviderTree:
 def _pieces(group: RequestGroup) -> list[Resources]:
     """Return the resources of a group that one provider each must serve."""
     if min(group.resources.values(), default=0) < 0:
-        msg = f"a negative amount is asked for: {group.resources}"
-        raise ValueError(msg)
+        raise ValueError(f"a negative amount is asked for: {group.resources}")
     wanted = {
         name: amount for name, amount in sorted(group.resources.items())
         if amount}
