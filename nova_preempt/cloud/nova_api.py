@@ -16,6 +16,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt.conf import preemption
 from nova_preempt.core import observed_server
+from nova_preempt.core.eviction import closing_rules
 
 LOG = logging.getLogger(__name__)
 
@@ -121,11 +122,11 @@ class NovaAPI:
             raise NovaError(
                 f'{method} server {uuid}: its cell does not answer')
 
-    def _call(self, method, uuid, *args, **kwargs):
+    def _call(self, method, uuid, *args, kind='servers', **kwargs):
         self._check_cell(method, uuid)
         with _errors(f'{method} server {uuid}'):
             try:
-                return getattr(self._get_client().servers, method)(
+                return getattr(getattr(self._get_client(), kind), method)(
                     uuid, *args, **kwargs)
             except nova_exc.NotFound:
                 return None
@@ -155,16 +156,23 @@ class NovaAPI:
         """
         if not getattr(server, 'locked', False):
             return ''
-        with _errors(f'list actions of server {server.id}'):
-            try:
-                # The latest comes first. An owner's lock of an already locked
-                # server changes nothing and is not recorded.
-                found = self._get_client().instance_action.list(server.id)
-            except nova_exc.NotFound:
-                found = []
-        by_owner = next((item.project_id == server.tenant_id
-                         for item in found if item.action == 'lock'), False)
-        return 'owner' if by_owner else 'admin'
+        # An owner's lock of an already locked server changes nothing and is
+        # not recorded.
+        projects = [item.project_id for item in self._actions(server.id) or ()
+                    if item.action == 'lock']
+        return 'owner' if projects[:1] == [server.tenant_id] else 'admin'
+
+    # The latest comes first.
+    _actions = functools.partialmethod(_call, 'list', kind='instance_action')
+
+    def is_left_off(self, server):
+        """Return whether a failed shelve has left a server switched off.
+
+        See closing_rules.is_left_off().
+        """
+        return closing_rules.is_left_off(server.vm_state, [
+            (item.action, item.message, item.project_id)
+            for item in self._actions(server.uuid) or ()])
 
     def set_notice(self, uuid, action, last_resort, deadline, reason,
                    decision_uuid):
@@ -211,6 +219,7 @@ class NovaAPI:
     unshelve = functools.partialmethod(_call, 'unshelve')
     stop = functools.partialmethod(_call, 'stop')
     start = functools.partialmethod(_call, 'start')
+    hard_reboot = functools.partialmethod(_call, 'reboot', reboot_type='HARD')
     unpause = functools.partialmethod(_call, 'unpause')
     resume = functools.partialmethod(_call, 'resume')
     unrescue = functools.partialmethod(_call, 'unrescue')
@@ -234,11 +243,9 @@ class NovaAPI:
 
     def abort_migration(self, uuid):
         """Abort the live migrations of a server."""
-        self._check_cell('abort the migration of', uuid)
-        with _errors(f'abort the migration of server {uuid}'):
-            migrations = self._get_client().server_migrations
-            for migration in migrations.list(uuid):
-                migrations.live_migration_abort(uuid, migration.id)
+        call = functools.partial(self._call, kind='server_migrations')
+        for migration in call('list', uuid) or ():
+            call('live_migration_abort', uuid, migration.id)
 
     # Of a stopped server; confirm_resize() frees its old host.
     cold_migrate = functools.partialmethod(_call, 'migrate')

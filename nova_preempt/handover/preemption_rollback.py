@@ -332,7 +332,8 @@ class PreemptionRollback:
         # Whatever its state, a server can be shelved or deleted.
         assert call is not None
         # Its owner could not unshelve it with our lock.
-        victim_allocations.resume(self._nova, victim, seen)
+        if victim_allocations.is_locked_by_us(seen):
+            self._nova.unlock(uuid)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise VictimBusy(f'server {uuid} is still to be ended')

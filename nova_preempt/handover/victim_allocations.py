@@ -33,14 +33,20 @@ def is_locked_by_us(server: ObservedServer) -> bool:
 
 def resume(nova: nova_api.NovaAPI, victim: decisions.Victim,
            server: ObservedServer | None) -> None:
-    """Unlock a kept victim, and start it if its preemption has stopped it."""
-    if server is not None and is_locked_by_us(server):
+    """Unlock a kept victim, and start it if its preemption has stopped it.
+
+    A failed shelve may have switched it off, see closing_rules.is_left_off().
+    """
+    if server is None:
+        return
+    if is_locked_by_us(server):
         nova.unlock(server.uuid)
-    if victim.asked == core_actions.STOP and (
-            server is not None and server.vm_state == 'stopped'):
+    stopped = victim.asked == core_actions.STOP and (
+        server.vm_state == 'stopped')
+    if stopped or (victim.asked and nova.is_left_off(server)):
         LOG.info('Starting server %s again, whose eviction was rolled back.',
                  server.uuid)
-        nova.start(server.uuid)
+        (nova.start if stopped else nova.hard_reboot)(server.uuid)
 
 
 def as_it_was(victim: decisions.Victim, generation: int | None

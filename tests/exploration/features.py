@@ -112,7 +112,7 @@ FEATURES = {
         'withdrawal_is_refused': 4, 'victim_changes_in_roll_back': 12,
         'others_are_faster': 6, 'owner_crashes_at_hand_over': 6,
         'request_is_withdrawn': 8}),
-    'returns': Feature((), {}, {'victim_is_unshelved': 6}),
+    'returns': Feature((), {}, {'victim_is_unshelved': 6, 'images_fail': 6}),
 }
 
 

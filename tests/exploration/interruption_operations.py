@@ -100,6 +100,12 @@ def victim_is_unshelved(world, watcher, rng):
 
 
 @operations.kind
+def images_fail(world, watcher, rng):
+    """Nova can make no image for a while, so that each shelve fails."""
+    world.nova.images_fail_until_s = world.loop.now_s + rng.choice((20, 150))
+
+
+@operations.kind
 def others_are_faster(world, watcher, rng):
     """Others boot as soon as a roll-back has freed allocations."""
     def boot(world, _call):

@@ -292,6 +292,12 @@ def kept_victims_stay_stopped():
     return returns(victim_allocations, 'resume', None)
 
 
+@fault(67, 'kept_run_again', 'returns')
+def kept_victims_stay_off():
+    """A victim that a failed shelve has switched off is not started again."""
+    return returns(nova_api.NovaAPI, 'is_left_off', False)
+
+
 @fault(2, 'notices_are_withdrawn')
 def notices_are_left():
     """A victim that is kept has its notice for ever."""
@@ -385,7 +391,7 @@ def reopened_decisions_take_victims():
     return mock.patch.object(decisions.Decisions, 'reopen', reopen)
 
 
-@fault(156, 'notices_are_withdrawn', 'returns')
+@fault(16, 'notices_are_withdrawn', 'returns')
 def unshelved_victims_keep_their_notice():
     """A shelved victim that its owner unshelves keeps its old notice."""
     def get_victims(self, *statuses):

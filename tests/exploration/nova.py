@@ -13,7 +13,7 @@ it and on Nova. Differences that are left:
 * Refusals that depend on volumes, ports, devices and hypervisors are none, nor
   is one for a compute service that is down.
 * A failed task of the compute service sets no fault, and makes no ERROR but
-  at a boot. A move is tried on one host alone.
+  at a boot or a hard reboot. A move is tried on one host alone.
 * Where Nova cannot move allocations back, it goes on without; here it tries
   five times.
 * Statuses of a migration are preparing, finished, completed, confirmed,
@@ -62,6 +62,8 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         self.duration_s = lambda what: loop.rng.uniform(0.2, 4)
         #: Draws whether something fails.
         self.fails = lambda what: False
+        #: Until when no image of a server can be made.
+        self.images_fail_until_s = 0
 
     def now(self):
         return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
@@ -69,6 +71,8 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
     def _save(self, server, **values):
         for name, value in values.items():
             setattr(server, name, value)
+        if values.get('vm_state', 'stopped') != 'stopped':
+            server.is_left_off = False
         server.updated_at = self.now()
         self.loop.tell('nova', server.uuid[:8], values)
 
@@ -250,8 +254,12 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         self.loop.tell('api', action, uuid[:8], 'admin' if is_admin else '')
         act = getattr(self, f'act_{action}')
         if act(server, is_admin, **arguments) is not False:
-            server.actions.insert(0, (
-                action, by or ('admin' if is_admin else server.project_id)))
+            self._record(server, action,
+                         by or ('admin' if is_admin else server.project_id))
+
+    @staticmethod
+    def _record(server, action, project_id):
+        server.actions.insert(0, nova_servers.Action(action, project_id))
 
     def act_delete(self, server, is_admin, force=False):
         if server.locked and not is_admin:
@@ -311,7 +319,12 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         self._take('shelve')
         if not self._still(server, 'shelving'):
             return
-        if self.fails('shelve'):
+        if self.fails('shelve') or self.loop.now_s < self.images_fail_until_s:
+            next(each for each in server.actions
+                 if each.action == 'shelve').message = 'Error'
+            if server.vm_state in ('active', 'paused'):
+                server.is_left_off = True
+                self._start('power state', server, self._synchronize)
             self._save(server, task_state=None)
             return
         self._save(server, task_state='shelving_image_uploading')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The novaclient of a process, as far as nova_preempt.cloud.nova_api calls."""
 
+import dataclasses
 import types
 
 from novaclient import exceptions as nova_exc
@@ -13,8 +14,8 @@ _ACTIONS = {
     'force_delete': 'force_delete', 'delete': 'delete', 'shelve': 'shelve',
     'shelve_offload': 'shelve_offload', 'unshelve': 'unshelve',
     'stop': 'stop', 'start': 'start', 'unpause': 'unpause',
-    'unlock': 'unlock', 'pause': 'pause', 'confirm_resize': 'confirm_resize',
-    'revert_resize': 'revert_resize',
+    'reboot': 'reboot', 'unlock': 'unlock', 'pause': 'pause',
+    'confirm_resize': 'confirm_resize', 'revert_resize': 'revert_resize',
     'live_migrate': 'live_migrate', 'migrate': 'migrate'}
 
 _STATUS = {'active': 'ACTIVE', 'building': 'BUILD', 'stopped': 'SHUTOFF',
@@ -54,9 +55,8 @@ class Client:
 
     def _actions(self, uuid):
         def read():
-            server = self._world.nova.find(uuid)
-            return [types.SimpleNamespace(action=action, project_id=project)
-                    for action, project in server.actions]
+            return [dataclasses.replace(each) for each
+                    in self._world.nova.find(uuid).actions]
         return self._world.call('nova', f'actions {uuid[:8]}', read)
 
     def _host(self, uuid):

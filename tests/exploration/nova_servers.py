@@ -26,6 +26,18 @@ class _Loaded:
         return hasattr(self, name)
 
 
+@dataclasses.dataclass
+class Action:
+    """An instance action.
+
+    :ivar message: 'Error' if it has failed
+    """
+
+    action: str
+    project_id: str | None
+    message: str | None = None
+
+
 @dataclasses.dataclass(eq=False)
 class Server(_Loaded):
     """A server; the attributes are those of nova.objects.Instance.
@@ -35,6 +47,7 @@ class Server(_Loaded):
     :ivar cell: the name of its cell, None while it is a build request
     :ivar is_mapped: whether it has an instance mapping
     :ivar fault: the message of its latest fault, '' for none
+    :ivar is_left_off: whether a failed shelve has left its guest switched off
     """
 
     uuid: str
@@ -65,6 +78,7 @@ class Server(_Loaded):
     tags: tuple = ()
     guest: str = ''
     fault: str = ''
+    is_left_off: bool = False
     is_requested: bool = True
     is_mapped: bool = True
     is_marked_deleted: bool = False

@@ -32,6 +32,20 @@ class States:
         if server.cell is None:
             raise nova_exc.NotFound(404)
 
+    def act_reboot(self, server, is_admin):
+        """Switch a server off and on."""
+        self.check(server, ('active', 'stopped', 'paused', 'suspended',
+                            'error'), is_admin=is_admin)
+        self._simple(server, 'rebooting_hard', 'active', failed='error')
+
+    def _synchronize(self, server):
+        """Stop a server that its compute service finds switched off."""
+        self._take('power state')
+        if server.is_left_off and not server.deleted and (
+                server.task_state is None and server.vm_state != 'stopped'):
+            self._record(server, 'stop', None)
+            self._simple(server, 'powering-off', 'stopped')
+
     def act_pause(self, server, is_admin):
         self.check(server, ('active',), is_admin=is_admin)
         self._simple(server, 'pausing', 'paused')
@@ -40,7 +54,7 @@ class States:
         self.check(server, ('paused',), is_admin=is_admin)
         self._simple(server, 'unpausing', 'active')
 
-    def _simple(self, server, task_state, vm_state):
+    def _simple(self, server, task_state, vm_state, failed=None):
         if server.host is None:
             raise nova_exc.Conflict(409, 'it is not ready')
         self._save(server, task_state=task_state)
@@ -49,8 +63,9 @@ class States:
             self._until_up(server)
             self._take(task_state)
             if self._still(server, task_state):
-                self._save(server, task_state=None, **(
-                    {} if self.fails(task_state) else {'vm_state': vm_state}))
+                found = failed if self.fails(task_state) else vm_state
+                self._save(server, task_state=None,
+                           **({'vm_state': found} if found else {}))
 
         self._start(task_state, server, run)
 

@@ -28,8 +28,6 @@ from tests.exploration import reserved_hosts
 #: Statuses of migrations that hold space.
 _MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
 
-_OUR_STOP = 'stop', nova_client.SERVICE
-
 #: After how long it is seen that a server was deleted or has moved: as long as
 #: a reading may be old when a call is sent.
 _SEEN_S = 8
@@ -49,6 +47,13 @@ def _budgets(decisions):
         for project, number in ending.items():
             yield invariant_snapshot.LimitUsage(f'budget of {project}', number,
                                                 most)
+
+
+def _is_ours(server, action):
+    """Return whether an eviction acted so last, and no start followed."""
+    return next((
+        (each.action, each.project_id) == (action, nova_client.SERVICE)
+        for each in server.actions if each.action in (action, 'start')), False)
 
 
 def _records(database):
@@ -380,11 +385,9 @@ class Watcher:
             # The guide's limits describe how this happens.
             server.uuid in self._world.placement.lost)
         uses = {} if is_robbed else server.amounts
-        stops = [each for each in server.actions
-                 if each[0] in ('stop', 'start')][:1]
         # A stopped server may be shelved.
         if server.vm_state == 'stopped' or (
-                server.vm_state == 'shelved' and stops == [_OUR_STOP]):
+                server.vm_state == 'shelved' and _is_ours(server, 'stop')):
             uses = {name: amount for name, amount in uses.items()
                     if name == 'DISK_GB'}
         notice = server.metadata.get('preemption')
@@ -394,4 +397,5 @@ class Watcher:
             server.deleted, server.cell == 'cell0',
             json.loads(notice)['preemption_id'] if notice else '',
             server.locked_reason == victim_allocations.LOCKED,
-            server.vm_state == 'stopped' and stops == [_OUR_STOP])
+            (server.is_left_off and _is_ours(server, 'shelve'))
+            or (server.vm_state == 'stopped' and _is_ours(server, 'stop')))

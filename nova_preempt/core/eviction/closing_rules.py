@@ -8,6 +8,7 @@ known.
 """
 
 from collections.abc import Iterable, Mapping
+import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
@@ -145,6 +146,32 @@ def last_status(seen: ObservedServer | None, asked: str, unchanged_s: float
         return eviction_status.SHELVED
     may_end = seen.vm_state in eligibility.RUNNING and unchanged_s < LATE_S
     return None if may_end else eviction_status.KEPT
+
+
+def is_left_off(
+    vm_state: str, actions: Iterable[tuple[str, str | None, str | None]]
+) -> bool:
+    """Return whether a failed shelve has switched a server off.
+
+    Nova switches the guest off before it makes the image; if that fails, it
+    restores the task state only (_shelve_instance in nova/compute/manager.py).
+    Its record shows power_state RUNNING until _sync_instance_power_state there
+    compares it with the hypervisor, which at once stops the server, for no
+    project. So only the actions on the server tell it. Nova's API starts an
+    active server by a hard reboot only (nova/compute/api.py).
+
+    ``actions``: (name, message, project id) of each, the latest first
+    """
+    kinds = [
+        "failed" if (name, message) == ("shelve", "Error")
+        else "by Nova" if (name, project) == ("stop", None) else name
+        for name, message, project in actions
+        if name not in ("lock", "unlock")]
+    if vm_state == "stopped":
+        # An eviction tries again to shelve it.
+        kinds = [*itertools.dropwhile("failed".__eq__, kinds)]
+        return kinds[:2] == ["by Nova", "failed"]
+    return vm_state in ("active", "paused") and kinds[:1] == ["failed"]
 
 
 def have_left(statuses: Iterable[str]) -> bool:

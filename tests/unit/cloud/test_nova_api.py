@@ -9,10 +9,12 @@ from keystoneauth1 import exceptions as ks_exc
 from novaclient import exceptions as nova_exc
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.core import observed_server
 
 
-def action(name, project_id):
-    return types.SimpleNamespace(action=name, project_id=project_id)
+def action(name, project_id, message=None):
+    return types.SimpleNamespace(action=name, project_id=project_id,
+                                 message=message)
 
 
 class TestLockedBy(unittest.TestCase):
@@ -58,6 +60,21 @@ class TestLockedBy(unittest.TestCase):
             self.show(**values)
             self.assertEqual('', self.locked_by())
         self.client.instance_action.list.assert_not_called()
+
+    def test_a_failed_shelve_leaves_a_server_off(self):
+        server = observed_server.ObservedServer('a', 'active')
+        for message, is_off in ((None, False), ('Error', True)):
+            self.client.instance_action.list.return_value = [
+                action('shelve', 'service', message)]
+            self.assertIs(is_off, self.nova.is_left_off(server))
+        self.client.instance_action.list.assert_called_with('a')
+        self.client.instance_action.list.side_effect = nova_exc.NotFound(404)
+        self.assertFalse(self.nova.is_left_off(server))
+
+    def test_a_hard_reboot(self):
+        self.nova.hard_reboot('a')
+        self.client.servers.reboot.assert_called_once_with(
+            'a', reboot_type='HARD')
 
 
 class TestFailures(unittest.TestCase):

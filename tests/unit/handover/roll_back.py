@@ -58,6 +58,7 @@ class FakeNova:
         self.servers = {}
         self.calls = []
         self.refuses = set()
+        self.left_off = set()
 
     def put(self, uuid, vm_state='active', task_state=None, host='host1',
             locked_reason=None, locked_by=''):
@@ -67,6 +68,9 @@ class FakeNova:
 
     def get(self, uuid):
         return self.servers.get(uuid)
+
+    def is_left_off(self, server):
+        return server.uuid in self.left_off
 
     def __getattr__(self, name):
         def call(uuid, *args):

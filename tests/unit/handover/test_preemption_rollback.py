@@ -388,6 +388,13 @@ class TestRollBack(roll_back.RollBackTestCase):
         self.roll_back(action='stop')
         self.assertEqual([('unlock', 'a')], self.nova.calls)
 
+    def test_switched_off_by_a_failed_shelve(self):
+        self.nova.left_off.add('a')
+        self.roll_back(asked='')
+        self.assertEqual([], self.nova.calls)
+        self.roll_back(asked='shelve')
+        self.assertEqual([('hard_reboot', 'a')], self.nova.calls)
+
 
 class TestRepair(roll_back.RollBackTestCase):
     """Tests of logs and records of a repaired decision."""

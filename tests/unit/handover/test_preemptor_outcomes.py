@@ -40,6 +40,7 @@ class TestOutcomes(test_decisions.TestSQLite):
                 'rp': {'resources': {'VCPU': 1}}}, 1))
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.nova.get.side_effect = self.show
+        self.nova.is_left_off.return_value = False
         self.outcomes = preemptor_outcomes.PreemptorOutcomes(
             self.db, clients.Clients(self.nova, self.placement, None),
             self.look, lambda: self.now_s)
@@ -185,6 +186,20 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.put('d-a', 'stopped')
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.start.assert_called_once_with('d-a')
+
+    def test_a_victim_that_a_late_call_switches_off(self):
+        """The shelve fails after the roll-back saw the victim running."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.decisions.update_victim('d', 'd-a', decisions.ENDING,
+                                     asked='shelve')
+        self.put('d-a', task_state='shelving')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a')
+        self.nova.is_left_off.return_value = True
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.now_s += 60
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.hard_reboot.assert_called_once_with('d-a')
 
     def test_a_victim_that_a_late_call_locks(self):
         """The roll-back has started it; the lock of a dead process is late."""

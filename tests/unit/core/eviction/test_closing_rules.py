@@ -127,6 +127,35 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(status, closing_rules.last_status(
                 seen, 'stop', age_s))
 
+    def test_victims_that_a_failed_shelve_has_switched_off(self):
+        shelve = ('shelve', 'Error', 'service')
+        by_nova, by_owner = (('stop', None, project)
+                             for project in (None, 'own'))
+        for vm_state, actions, is_off in (
+                ('active', [shelve], True),
+                ('active', [shelve, shelve], True),
+                ('active', [('lock', None, 'own'), shelve], True),
+                ('paused', [shelve], True),
+                ('active', [], False),
+                # Nova refused our call, or is about to shelve it.
+                ('active', [('create', None, 'own')], False),
+                ('active', [('shelve', None, 'service')], False),
+                ('active', [('reboot', None, 'own'), shelve], False),
+                # Nova keeps the memory of its guest.
+                ('suspended', [shelve], False),
+                ('shelved', [shelve], False),
+                # Nova has seen it off, and has stopped it.
+                ('stopped', [by_nova, shelve], True),
+                ('stopped', [shelve, by_nova, shelve], True),
+                # It was off before.
+                ('stopped', [shelve], False),
+                ('stopped', [shelve, by_owner], False),
+                ('stopped', [by_owner, shelve], False),
+                ('stopped', [shelve, by_nova], False)):
+            with self.subTest(vm_state=vm_state, actions=actions):
+                self.assertIs(is_off, closing_rules.is_left_off(
+                    vm_state, actions))
+
 
 class TestPreemptorOutcome(unittest.TestCase):
 
