@@ -6,6 +6,7 @@ Its tasks go on while a test waits for something.
 
 import contextlib
 import datetime
+import math
 import random
 import types
 from unittest import mock
@@ -123,6 +124,14 @@ class MemoryServerTestCase(MemoryPlacementTestCase):
     @contextlib.contextmanager
     def held(self, what):
         self._holds.add(self.WAITS[what])
+        yield
+        self._holds.clear()
+
+    @contextlib.contextmanager
+    def shelving_fails(self):
+        self.memory.images_fail_until_s = math.inf
+        # Nova does not look at the power state meanwhile.
+        self._holds.add('power state')
         yield
         self._holds.clear()
 

@@ -20,6 +20,7 @@ class ServerTestCase:
         returns its uuid at once
     :ivar held: a context manager within which something does not go on:
         schedule, spawn, snapshot, power_off, power_on, destroy, migrate
+    :ivar shelving_fails: a context manager within which no image is made
     :ivar wait_for: waits until a function returns something true; returns it
     :ivar set_up: given a host's name and whether its compute service is up
     :ivar node: given a host's name, returns the uuid of its provider
@@ -299,6 +300,19 @@ class StateTests(ServerTestCase):
         self.refusals_of(self.server, ['shelve', 'shelve_offload', 'stop',
                                        'start', 'live_migrate', 'set_meta'])
         self.assertFalse(self.unwanted(self.server))
+
+    def test_shelve_that_fails(self):
+        """It switches the guest off, which only the actions tell."""
+        with self.shelving_fails():
+            self.nova.shelve(self.server)
+            self.reach(self.server, 'active')
+            found = self.nova.get(self.server)
+            self.assertTrue(self.nova.is_left_off(found))
+            self.assertEqual(409, self.refusal(
+                self.admin, 'start', self.server))
+            self.nova.hard_reboot(self.server)
+            self.reach(self.server, 'active')
+            self.assertFalse(self.nova.is_left_off(found))
 
     def test_unshelve(self):
         self.nova.shelve(self.server)

@@ -12,6 +12,7 @@ from nova.tests.functional import integrated_helpers  # noqa: F401
 # isort: split
 from keystoneauth1 import session as ks_session
 from keystoneauth1 import token_endpoint
+from nova import exception
 from nova import objects
 from nova import test
 from nova.scheduler.client import report
@@ -118,6 +119,10 @@ class RealServerTestCase(embedded_cloud.EmbeddedTestCase):
                 yield
             finally:
                 goes_on.append(True)
+
+    def shelving_fails(self):
+        return mock.patch.object(fake.FakeDriver, 'snapshot',
+                                 side_effect=exception.ImageQuotaExceeded)
 
     def wait_for(self, condition):
         return embedded_cloud._poll(condition, 'it')
