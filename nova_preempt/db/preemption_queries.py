@@ -55,16 +55,15 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
     query = _with_side(sa.select(decision), project_id=project_id,
                        server_uuid=server_uuid)
     if victim_uuid is not None:
-        query = query.where(_has_victim(project_id, server_uuid=victim_uuid))
+        query = query.where(_has_victim(project_id=project_id,
+                                        server_uuid=victim_uuid))
     if flavor is not None:
-        query = query.where(_has_victim(project_id, flavor=flavor))
+        query = query.where(_has_victim(project_id=project_id, flavor=flavor))
     if host is not None:
         query = query.where(decision.host == host)
-    if status is None:
-        query = query.where(decision.status != decisions.REFUSED)
-    else:
-        query = query.where(decision.status == status)
-    query = _between(query, since, until)
+    query = _between(query.where(
+        decision.status != decisions.REFUSED if status is None
+        else decision.status == status), since, until)
     if marker is not None:
         query = query.where(
             (decision.created_at < marker.created_at) |
@@ -80,9 +79,8 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
 
 def count_open(database):
     """Return the number of decisions that are not finished."""
-    number, = database.scalars(sa.select(sa.func.count()).where(
-        models.Decision.status.in_(decisions.OPEN)))
-    return number
+    return database.scalars(sa.select(sa.func.count()).where(
+        models.Decision.status.in_(decisions.OPEN)))[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,11 +190,8 @@ def _with_side(query, **values):
     return query.join(sides, sides.c.uuid == models.Decision.uuid)
 
 
-def _has_victim(project_id=None, **values):
-    query = sa.exists().where(
-        models.Victim.decision_uuid == models.Decision.uuid)
-    if project_id is not None:
-        values['project_id'] = project_id
-    for name, value in values.items():
-        query = query.where(getattr(models.Victim, name) == value)
-    return query
+def _has_victim(**values):
+    return sa.exists().where(
+        models.Victim.decision_uuid == models.Decision.uuid,
+        *(getattr(models.Victim, name) == value
+          for name, value in values.items() if value is not None))

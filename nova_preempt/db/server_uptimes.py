@@ -37,15 +37,13 @@ def find(database, uuids=None):
 
     :param uuids: only these servers; None for all
     """
-    found = {}
+    query = sa.select(*_SERVER.__table__.c)
+    queries = [query] if uuids is None else [
+        query.where(_SERVER.uuid.in_(some))
+        for some in row_schemas.batches(sorted(uuids))]
     with database.reader() as session:
-        if uuids is None:
-            found.update(_fetch(session, sa.select(*_SERVER.__table__.c)))
-        else:
-            for some in row_schemas.batches(sorted(uuids)):
-                found.update(_fetch(session, sa.select(
-                    *_SERVER.__table__.c).where(_SERVER.uuid.in_(some))))
-    return found
+        return dict(item for each in queries
+                    for item in _fetch(session, each))
 
 
 def _fetch(session, query):
@@ -168,8 +166,7 @@ def write(database, servers, means=None):
     """
     with database.writer() as session:
         _write_servers(session, {item.uuid: _values(item) for item in servers})
-        for kind, mean_us in sorted((means or {}).items()):
-            flavor, from_volume = kind
+        for (flavor, from_volume), mean_us in sorted((means or {}).items()):
             row_schemas.upsert(session, _OVERHEAD, {
                 'flavor': flavor, 'from_volume': from_volume},
                 {'mean_us': mean_us})

@@ -14,6 +14,7 @@ from nova_preempt.db import row_schemas
 from nova_preempt.db import transaction_retries
 
 _LOCK = 'promises'
+_PROMISE = models.PowerPromise
 
 
 def get(database, since):
@@ -36,15 +37,14 @@ def make(database, request, choose, now, lifetime_s, is_on):
     :returns: the result of choose()
     """
     since = now - datetime.timedelta(seconds=lifetime_s)
-    table = models.PowerPromise
     with database.writer() as session:
         row_schemas.lock(session, models.Lock, _LOCK)
         promised = _read(session, since)
-        session.execute(sa.delete(table).where(
-            (table.promised_at < since) | (table.request == request)))
+        session.execute(sa.delete(_PROMISE).where(
+            (_PROMISE.promised_at < since) | (_PROMISE.request == request)))
         found = choose(promised)
         session.add_all(
-            table(**row_schemas.values(item), promised_at=now)
+            _PROMISE(**row_schemas.values(item), promised_at=now)
             for item in (*found, *wake_choice.kept(request, promised, is_on)))
     return found
 
@@ -52,20 +52,17 @@ def make(database, request, choose, now, lifetime_s, is_on):
 @transaction_retries.retried
 def release(database, request):
     """Delete the promises to a request that no longer waits."""
-    table = models.PowerPromise
-    database.write(sa.delete(table).where(table.request == request))
+    database.write(sa.delete(_PROMISE).where(_PROMISE.request == request))
 
 
 @transaction_retries.retried
 def forget(database, hosts):
     """Delete the promises of hosts that will not boot."""
-    table = models.PowerPromise
-    database.write(sa.delete(table).where(table.host.in_(sorted(hosts))))
+    database.write(sa.delete(_PROMISE).where(_PROMISE.host.in_(sorted(hosts))))
 
 
 def _read(session, since):
-    table = models.PowerPromise
     return [wake_choice.Promise(*row) for row in session.execute(
-        sa.select(*row_schemas.columns(table, wake_choice.Promise))
-        .where(table.promised_at >= since)
-        .order_by(table.promised_at, table.request, table.host))]
+        sa.select(*row_schemas.columns(_PROMISE, wake_choice.Promise))
+        .where(_PROMISE.promised_at >= since)
+        .order_by(_PROMISE.promised_at, _PROMISE.request, _PROMISE.host))]

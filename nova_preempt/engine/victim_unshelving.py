@@ -142,9 +142,9 @@ class VictimUnshelver:
         for _ in range(_STEPS):
             for uuid in self._looks.failed():
                 victims.pop(uuid, None)
-            now = timeutils.utcnow()
-            step = return_controller.step(observed, self._memory,
-                                          times.microseconds(now))
+            step = return_controller.step(
+                observed, self._memory,
+                times.microseconds(timeutils.utcnow()))
             self._memory = step.memory
             if not sum(self._carry_out(intent, victims)
                        for intent in step.intents):
@@ -221,10 +221,9 @@ def find_room(placement, headroom, resources):
     if not resources:
         return {'': {}}
     room = placement.get_room(resources)
-    if not room:
-        return room
-    headroom.refresh()
-    return room if headroom.has_room(resources) else {}
+    if room:
+        headroom.refresh()
+    return room if room and headroom.has_room(resources) else {}
 
 
 class _Observed:
