@@ -26,6 +26,10 @@ ABORTED = 'aborted'            # ended before any effect
 REFUSED = 'refused'            # a record only: preemption cannot help
 OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
+#: How long after its decision was closed a victim that Nova still deletes or
+#: shelves counts as ending.
+LEAVING_S = 3600
+
 # Statuses of a victim.
 PENDING = eviction_status.PENDING
 NOTICED = eviction_status.NOTICED
@@ -243,9 +247,16 @@ class Decisions:
         query = (sa.select(models.Victim)
                  .where(models.Victim.status.in_(statuses))
                  .order_by(models.Victim.ended_at, models.Victim.server_uuid))
-        with self._db.reader() as session:
-            return [(row.decision_uuid, row_schemas.load(Victim, row))
-                    for row in session.execute(query).scalars()]
+        return [(row.decision_uuid, row_schemas.load(Victim, row))
+                for row in self._db.scalars(query)]
+
+    def get_leaving(self):
+        """Return the Victims that end after their decision was closed.
+
+        Those of decisions that were closed within LEAVING_S.
+        """
+        return [row_schemas.load(Victim, row) for row
+                in self._db.scalars(_leaving(models.Victim))]
 
     def get_statuses(self, uuids):
         """Return {server uuid: its status as a victim} of these servers.
@@ -273,8 +284,8 @@ class Decisions:
     def get_ending(self, since=None):
         """Return {uuid of a server that is being evicted: its project id}.
 
-        They are the victims of open decisions; with since, a naive UTC time,
-        also victims that ended after it.
+        They are the victims of open decisions, and those of get_leaving();
+        with since, a naive UTC time, also victims that ended after it.
         """
         with self._db.reader() as session:
             return _ending(session, since)
@@ -328,11 +339,21 @@ def _open_victims(*columns):
     ).where(models.Decision.status.in_(OPEN))
 
 
+def _leaving(*columns):
+    """Return a query of columns of victims, see Decisions.get_leaving()."""
+    return sa.select(*columns).join(
+        models.Decision, models.Decision.uuid == models.Victim.decision_uuid
+    ).where(models.Victim.status == ENDING,
+            models.Decision.status.not_in(OPEN),
+            models.Decision.updated_at > database_clock.SecondsFromNow(
+                -LEAVING_S))
+
+
 def _ending(session, since):
-    query = _open_victims(models.Victim.project_id)
+    columns = models.Victim.server_uuid, models.Victim.project_id
+    queries = [_open_victims(models.Victim.project_id), _leaving(*columns)]
     if since is not None:
-        query = query.union(
-            sa.select(models.Victim.server_uuid, models.Victim.project_id)
-            .where(models.Victim.ended_at > since,
-                   models.Victim.status.in_(LEFT_PLACE)))
-    return dict(session.execute(query).tuples().all())
+        queries.append(sa.select(*columns).where(
+            models.Victim.ended_at > since,
+            models.Victim.status.in_(LEFT_PLACE)))
+    return dict(session.execute(sa.union(*queries)).tuples().all())

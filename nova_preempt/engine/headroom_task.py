@@ -15,6 +15,7 @@ from nova_preempt.core import times
 from nova_preempt.core.eviction import headroom_controller
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
@@ -55,11 +56,10 @@ class HeadroomKeeper:
         held = {uuid for provider in group.nodes.values()
                 for uuid in provider.allocations}
         # And again: more evictions may have begun.
-        ending = {victim.server_uuid: {
-            uuid: item['resources']
-            for uuid, item in victim.allocations.items()}
+        ending = {
             # Without an allocation its capacity counts as free already.
-            if victim.server_uuid in held else {}
+            victim.server_uuid: victim_allocations.resources(
+                victim.allocations) if victim.server_uuid in held else {}
             for victim in (*before, *self._ends.ending())}
         return headroom_controller.step(
             headroom_controller.Observed(group, ending, self._candidates),

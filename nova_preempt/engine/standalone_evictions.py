@@ -129,10 +129,12 @@ class Evictions:
             restore=restore and server.restore and resort == 'shelve')
 
     def ending(self):
-        """Return the db.Victims being evicted now without a requester."""
-        return [victim for decision in self._process.decisions.get_decisions(
-                    statuses=[decisions.CLAIMED]) if not decision.server_uuid
-                for victim in decision.victims]
+        """Return the db.Victims whose eviction frees capacity for nobody."""
+        stored = self._process.decisions
+        return stored.get_leaving() + [
+            victim for decision in stored.get_decisions(
+                statuses=[decisions.CLAIMED]) if not decision.server_uuid
+            for victim in decision.victims]
 
     def why_not(self, server):
         """Return why a server cannot be evicted now, '' if it can."""
@@ -268,8 +270,7 @@ class EvictionEndpoint:
         if project_id not in (None, server.project_id):
             raise exceptions.ServerNotFound(
                 f'There is no server {server_uuid}.')
-        why_not = self._ends.why_not(server)
-        if why_not:
+        if why_not := self._ends.why_not(server):
             raise exceptions.CannotEnd(
                 f'Server {server_uuid} cannot be evicted now: {why_not}.')
         try:

@@ -337,6 +337,25 @@ class TestSQLite(unittest.TestCase):
             {'v0': 'p', 'v4': 'p', 'v6': 'q'},
             self.decisions.get_ending(now - datetime.timedelta(minutes=1)))
 
+    def test_victims_that_end_after_their_decision(self):
+        """They count, but not for ever: Nova may never finish."""
+        for number, (status, victim) in enumerate((
+                (decisions.ROLLED_BACK, decisions.ENDING),
+                (decisions.ROLLED_BACK, decisions.ENDING),
+                (decisions.ROLLED_BACK, decisions.KEPT),
+                (decisions.CLAIMED, decisions.ENDING))):
+            self.decisions.create_decision(decision(
+                uuid=f'd{number}', status=status, victims=(db.Victim(
+                    f'v{number}', 'p', status=victim,
+                    allocations={'rp': {'resources': {'VCPU': 1}}}),)))
+        with self.db.writer() as session:
+            session.get(models.Decision, 'd1').updated_at -= (
+                datetime.timedelta(seconds=decisions.LEAVING_S))
+        found, = self.decisions.get_leaving()
+        self.assertEqual(('v0', {'rp': {'resources': {'VCPU': 1}}}),
+                         (found.server_uuid, found.allocations))
+        self.assertEqual({'v0': 'p', 'v3': 'p'}, self.decisions.get_ending())
+
     def test_over_budget_changes_nothing(self):
         def check(ending):
             self.assertEqual({'v1': '', 'v2': ''}, ending)

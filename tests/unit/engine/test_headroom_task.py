@@ -18,11 +18,12 @@ class TestWhoEndsAlready(unittest.TestCase):
     """Two servers fill a host, half of which must be free."""
 
     def ended(self, *, there='ab', open_when_read=(True,), failure=None,
-              groups=1, **decision):
+              groups=1, leaving='', **decision):
         """Return the victims beside one that ends already.
 
         :param open_when_read: whether it does, each time that is looked at;
             the last one holds from then on
+        :param leaving: those that end after their decision was closed
         """
         held = {uuid: {'VCPU': 1} for uuid in there}
         process = mock.Mock(clock=lambda: test_server_expiry.NOW)
@@ -35,6 +36,9 @@ class TestWhoEndsAlready(unittest.TestCase):
                 'uuid': {'resources': {'VCPU': 1}}}),), **decision)
                 ] if found else []
 
+        process.decisions.get_leaving.return_value = [db.Victim(
+            uuid, allocations={'uuid': {'resources': {'VCPU': 1}}})
+            for uuid in leaving]
         process.decisions.get_decisions.side_effect = get_decisions
         known = mock.Mock()
         known.headroom.look.return_value = groups * [
@@ -63,6 +67,10 @@ class TestWhoEndsAlready(unittest.TestCase):
         for operation in 'headroom', 'maximum_runtime', 'simulation':
             self.assertEqual([], self.ended(
                 server_uuid='', operation=operation))
+
+    def test_space_of_victims_that_outlive_their_decision_counts(self):
+        """Nova still shelves one that did not end in time."""
+        self.assertEqual([], self.ended(open_when_read=[False], leaving='a'))
 
     def test_a_victim_that_is_gone_before_others_of_its_decision(self):
         self.assertEqual(['b'], self.ended(
