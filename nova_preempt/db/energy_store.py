@@ -133,9 +133,8 @@ def delete_figures(database, host):
 
 def get_readings(database, since=None):
     """Return {host: HostPowerReading} of hosts read since then, by name."""
-    table = models.PowerReading
-    return _by_host(database, table, HostPowerReading, *(
-        [] if since is None else [table.measured_at >= since]))
+    return _by_host(database, models.PowerReading, HostPowerReading, *(
+        [] if since is None else [models.PowerReading.measured_at >= since]))
 
 
 def put_readings(database, readings):

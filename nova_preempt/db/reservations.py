@@ -12,6 +12,7 @@ import operator
 
 from oslo_utils import timeutils
 import sqlalchemy as sa
+from sqlalchemy.sql import operators as sql_operators
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
@@ -98,7 +99,7 @@ class Reservations:
                 (row.project_id, operator.eq, project_id),
                 (row.user_id, operator.eq, user_id),
                 (row.name, operator.eq, name),
-                (row.status, _in, statuses),
+                (row.status, sql_operators.in_op, statuses),
                 (row.end_at, operator.gt, since),
                 (row.released_at, operator.gt, released_since),
                 (row.start_at, operator.lt, until)):
@@ -328,10 +329,6 @@ class Reservations:
             raise exceptions.NoHostsForReservation(
                 f'{len(taken)} of {len(hosts)} hosts are not free from '
                 f'{start_at.isoformat()}Z to {end_at.isoformat()}Z.')
-
-
-def _in(column, values):
-    return column.in_(values)
 
 
 def _granted(reservation, found: core.FoundWindow, now):

@@ -76,8 +76,6 @@ class HeadroomKeeper:
 
     def _candidates(self):
         known = self._known
-        found = self._process.decisions.get_decisions(statuses=decisions.OPEN)
         return headroom_controller.Candidates(
             known.servers.servers(), known.policy(), known.budgets.read(),
-            self._stuck() | {victim.server_uuid for decision in found
-                             for victim in decision.victims})
+            self._stuck() | self._process.decisions.get_ending().keys())

@@ -78,8 +78,8 @@ class PeriodicTasks:
             if not holds:
                 self._health.skip(name)
             elif is_due:
-                wait_s = self._run(name, work, pause_s)
-                self._due_at[name] = self._monotonic() + wait_s
+                self._due_at[name] = self._run(
+                    name, work, pause_s) + self._monotonic()
         return RETRY_S if not holds else max(
             0, min(self._due_at.values()) - self._monotonic())
 

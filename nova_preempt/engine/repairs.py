@@ -53,6 +53,7 @@ class AllocationRepair:
         placement_api.for_each(sorted(found), self._repair)
 
     def _repair(self, problem):
+        repaired = False
         if problem.kind in (allocation_audit.NO_ALLOCATION,
                             allocation_audit.PART_OF_ALLOCATION):
             repaired = self._allocate(problem.uuid)
@@ -62,8 +63,6 @@ class AllocationRepair:
             # Its server is gone: nothing can confirm or revert it.
             self._clients.placement.delete_allocations(problem.uuid)
             repaired = True
-        else:
-            repaired = False
         if repaired:
             LOG.warning('Repaired an inconsistency: %s.', problem.text)
             metrics.REPAIRED.labels(problem.kind).inc()

@@ -40,6 +40,8 @@ class TestWhoEndsAlready(unittest.TestCase):
             uuid, allocations={'uuid': {'resources': {'VCPU': 1}}})
             for uuid in leaving]
         process.decisions.get_decisions.side_effect = get_decisions
+        process.decisions.get_ending.side_effect = lambda: dict.fromkeys(
+            'a' if is_open[0] else '', 'p')
         known = mock.Mock()
         known.headroom.look.return_value = groups * [
             headroom_account.HostGroup('all', headroom_account.parse('VCPU:1'),
