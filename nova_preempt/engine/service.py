@@ -6,6 +6,7 @@ from oslo_log import log as logging
 from nova_preempt.advice import eviction_sampler
 from nova_preempt.advice import recommender
 from nova_preempt.db import connection
+from nova_preempt.db import database_clock
 from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
 from nova_preempt.engine import headroom_task
@@ -26,12 +27,17 @@ CYCLES_S = 60
 #: disagrees twice in a row is repaired.
 AUDIT_INTERVAL_S = 300
 
+#: How far the clock of the leader may be from the database's: a clock that is
+#: ahead ends retentions, maximum run times and reservations early, for good.
+CLOCK_S = 30
+
 
 class Leadership:
     """Elects the engine that acts, by a row of the database.
 
     The leader leads while the lease of its owner is renewed. Another engine
-    takes over once the lease has expired or was released.
+    takes over once the lease has expired or was released. An engine whose
+    clock is wrong resigns.
 
     :param database: a nova_preempt.db.Database
     :param owner: a nova_preempt.handover.process_lease.Lease
@@ -51,13 +57,17 @@ class Leadership:
             holds = self._holds()
         except Exception as exc:  # noqa: BLE001 (the next call retries)
             if not self._failing:
-                LOG.warning('Cannot read which engine is the leader: %s', exc)
+                LOG.warning('This engine does not act: %s', exc)
             self._failing = True
             return False
         self._failing = False
         return holds
 
     def _holds(self):
+        if abs(ahead_s := database_clock.local_ahead_s(self._db)) > CLOCK_S:
+            self.close()
+            raise RuntimeError(f'its clock is {ahead_s:.0f} s ahead of the '
+                               "database's")
         # NOTE: before the leader is read, as a new owner's name never leads.
         me = self._owner.acquire()
         leader = decision_owners.get_leader(self._db)
@@ -154,12 +164,8 @@ class Engine:
         ], self.health, leadership, options.interval_s)
 
     def _unless_paused(self, work):
-        def run():
-            if self.parts.process.pauses.why(pauses.RESERVATIONS):
-                return periodic_tasks.RETRY_S
-            return work()
-
-        return run
+        return lambda: periodic_tasks.RETRY_S if (
+            self.parts.process.pauses.why(pauses.RESERVATIONS)) else work()
 
     def run(self):
         """Run until stop() is called."""

@@ -2,9 +2,11 @@
 """Tests of the election of the leader and of an engine's tasks."""
 
 import concurrent.futures
+import datetime
 from unittest import mock
 
 from oslo_db import exception as db_exc
+from oslo_utils import timeutils
 import testtools
 
 from nova_preempt.db import decision_owners
@@ -104,6 +106,31 @@ class TestLeadership(test_process_lease.OwnerTestCase):
         self.pass_in_database(-3600)
         self.renew()
         self.assertEqual((False, True), self.holds())
+
+    def test_an_engine_whose_clock_is_wrong_does_not_lead(self):
+        """It would end at once what has to last longer."""
+        self.assertTrue(self.first.holds())
+        for seconds in 31, -31:
+            self.set_clock(seconds)
+            with self.assertLogs('nova_preempt.engine.service',
+                                 'WARNING') as logs:
+                self.assertFalse(self.first.holds())
+                self.assertFalse(self.first.holds())
+            line, = logs.output
+            self.assertIn(f'clock is {seconds} s ahead of', line)
+            self.set_clock(0)
+            self.assertTrue(self.second.holds())
+            self.assertFalse(self.first.holds())
+            self.second.close()
+            self.assertTrue(self.first.holds())
+        self.set_clock(28)
+        self.assertTrue(self.first.holds())
+
+    def set_clock(self, ahead_s):
+        timeutils.set_time_override(
+            datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+            + datetime.timedelta(seconds=ahead_s))
+        self.addCleanup(timeutils.clear_time_override)
 
     def test_one_of_two_simultaneous_candidates_leads(self):
         seen = decision_owners.get_leader(self.db)
