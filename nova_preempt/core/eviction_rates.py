@@ -117,6 +117,39 @@ def sample(
         for key in sorted({*counts, *lives})]
 
 
+@dataclasses.dataclass(slots=True)
+class _Total:
+    """Sums of the samples of a flavor and zone in a period.
+
+    ``most`` is {project id: its largest number of servers in a sample}.
+    """
+
+    server_s: int = 0
+    lifetimes_s: list[int] = dataclasses.field(default_factory=list)
+    most: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter)
+
+    def add(self, item: Sample) -> None:
+        self.server_s += item.server_s
+        self.lifetimes_s += item.lifetimes_s
+        self.most[item.project_id] = max(
+            self.most[item.project_id], item.servers + len(item.lifetimes_s))
+
+    def tells_of_nobody(self, viewer: str) -> bool:
+        """Return whether a project may see the rate."""
+        others = [most for project_id, most in self.most.items()
+                  if project_id != viewer]
+        return (len(others) >= LEAST_PROJECTS and sum(others) >= LEAST_SERVERS
+                and 2 * max(others) <= sum(others))
+
+    def rate(self, flavor: str, zone: str, hours: int) -> Rate:
+        lives, server_hours = self.lifetimes_s, self.server_s / 3600
+        share = min(1.0, len(lives) / server_hours) if server_hours else (
+            1.0 if lives else None)
+        return Rate(flavor, zone, hours, len(lives), server_hours, share,
+                    statistics.median(lives) if lives else None)
+
+
 def rates(
     samples: Iterable[Sample],
     now: datetime.datetime,
@@ -124,38 +157,14 @@ def rates(
 ) -> list[Rate]:
     """Return the Rates of all periods, by flavor and zone.
 
+    :param samples: in any order; none is kept, as there may be very many
     :param viewer: the project that sees them, None for an administrator
     """
-    found = []
-    samples = list(samples)
-    for hours in PERIODS_H:
-        since = now - datetime.timedelta(hours=hours)
-        groups = collections.defaultdict(list)
-        for item in samples:
-            if item.at > since:
-                groups[item.flavor, item.zone].append(item)
-        found += [
-            _rate(*key, hours, group) for key, group in groups.items()
-            if viewer is None or tells_of_nobody(group, viewer)]
-    return sorted(found, key=lambda rate: (rate.flavor, rate.zone, rate.hours))
-
-
-def tells_of_nobody(group: Iterable[Sample], viewer: str) -> bool:
-    """Return whether a project may see the rate of these samples."""
-    most: dict[str, int] = collections.defaultdict(int)
-    for item in group:
-        if item.project_id != viewer:
-            most[item.project_id] = max(most[item.project_id], item.servers
-                                        + len(item.lifetimes_s))
-    total = sum(most.values())
-    return (len(most) >= LEAST_PROJECTS and total >= LEAST_SERVERS
-            and 2 * max(most.values()) <= total)
-
-
-def _rate(flavor: str, zone: str, hours: int, group: list[Sample]) -> Rate:
-    lives = [life for item in group for life in item.lifetimes_s]
-    server_hours = sum(item.server_s for item in group) / 3600
-    share = min(1.0, len(lives) / server_hours) if server_hours else (
-        1.0 if lives else None)
-    return Rate(flavor, zone, hours, len(lives), server_hours, share,
-                statistics.median(lives) if lives else None)
+    totals: dict[tuple[str, str, int], _Total] = collections.defaultdict(
+        _Total)
+    for item in samples:
+        for hours in PERIODS_H:
+            if item.at > now - datetime.timedelta(hours=hours):
+                totals[item.flavor, item.zone, hours].add(item)
+    return [total.rate(*key) for key, total in sorted(totals.items())
+            if viewer is None or total.tells_of_nobody(viewer)]

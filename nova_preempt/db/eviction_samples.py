@@ -15,6 +15,9 @@ from nova_preempt.db import transaction_retries
 #: Seconds between two samples.
 INTERVAL_S = 3600
 
+# The most samples in memory at once: there may be hundreds of thousands.
+_MOST = 1000
+
 _SAMPLE = models.EvictionSample
 
 
@@ -46,7 +49,10 @@ def record(database, servers, zones, now):
 
 
 def read(database, flavors=()):
-    """Return core eviction_rates Samples of flavors, or of all."""
+    """Yield core eviction_rates Samples of flavors, or of all."""
     query = sa.select(*row_schemas.columns(_SAMPLE, eviction_rates.Sample))
-    return [eviction_rates.Sample(*row) for row in database.read(
-        query.where(_SAMPLE.flavor.in_(flavors)) if flavors else query)]
+    if flavors:
+        query = query.where(_SAMPLE.flavor.in_(flavors))
+    with database.reader() as session:
+        for row in session.execute(query.execution_options(yield_per=_MOST)):
+            yield eviction_rates.Sample(*row)

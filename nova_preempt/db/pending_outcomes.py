@@ -10,6 +10,8 @@ from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
+_ROW = models.Decision
+
 # Decisions that are read at once.
 LIMIT = 1000
 
@@ -38,13 +40,16 @@ class PendingOutcome:
 
 def get_unresolved(database):
     """Return closed decisions with an unknown outcome, oldest first."""
-    row = models.Decision
-    query = (sa.select(row).where(row.outcome.is_(None))
-             .where(row.status.not_in(decisions.OPEN))
-             .order_by(row.created_at, row.uuid).limit(LIMIT))
+    query = (sa.select(_ROW).where(_ROW.outcome.is_(None))
+             .where(_ROW.status.not_in(decisions.OPEN))
+             .order_by(_ROW.created_at, _ROW.uuid).limit(LIMIT))
     with database.reader() as session:
-        return [_unresolved(item) for item in
-                session.execute(query).unique().scalars()]
+        return [PendingOutcome(
+            row.uuid, row.server_uuid, row.status, row.host, row.operation,
+            row.record.get('flavor', ''),
+            sum(victim.status in eviction_status.LOST_IN_VAIN
+                for victim in row.victims))
+            for row in session.execute(query).unique().scalars()]
 
 
 def get_placed(database, within_s):
@@ -52,12 +57,12 @@ def get_placed(database, within_s):
 
     Nova may not show these servers on their hosts yet.
     """
-    row = models.Decision
-    query = (sa.select(row.server_uuid, row.host) .where(row.outcome.is_(None))
-             .where(row.status == decisions.DONE) .where(row.server_uuid != '')
-             .where(row.updated_at >= database_clock.SecondsFromNow(-within_s))
-             .order_by(row.created_at, row.uuid))
-    return dict(map(tuple, database.read(query)))
+    return dict(map(tuple, database.read(
+        sa.select(_ROW.server_uuid, _ROW.host).where(
+            _ROW.outcome.is_(None), _ROW.status == decisions.DONE,
+            _ROW.server_uuid != '', _ROW.updated_at
+            >= database_clock.SecondsFromNow(-within_s))
+        .order_by(_ROW.created_at, _ROW.uuid))))
 
 
 def set_outcome(database, uuid, outcome):
@@ -65,18 +70,16 @@ def set_outcome(database, uuid, outcome):
 
     :returns: False if it has an outcome already
     """
-    row = models.Decision
-    return database.write(sa.update(row).where(
-        row.uuid == uuid, row.outcome.is_(None)).values(outcome=outcome)) == 1
+    return bool(database.write(sa.update(_ROW).where(
+        _ROW.uuid == uuid, _ROW.outcome.is_(None)).values(outcome=outcome)))
 
 
 def set_no_outcome(database, uuids):
     """Mark decisions as having no outcome."""
     if not uuids:
         return
-    row = models.Decision
-    database.write(sa.update(row).where(
-        row.uuid.in_(uuids), row.outcome.is_(None)).values(outcome=''))
+    database.write(sa.update(_ROW).where(
+        _ROW.uuid.in_(uuids), _ROW.outcome.is_(None)).values(outcome=''))
 
 
 def get_ending(database):
@@ -90,11 +93,3 @@ def get_ending(database):
              .where(victim.status == decisions.ENDING)
              .where(decision.status.not_in(decisions.OPEN)))
     return [tuple(item) for item in database.read(query)]
-
-
-def _unresolved(row):
-    return PendingOutcome(
-        row.uuid, row.server_uuid, row.status, row.host, row.operation,
-        row.record.get('flavor', ''),
-        sum(victim.status in eviction_status.LOST_IN_VAIN
-            for victim in row.victims))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of samples for eviction rates."""
 
+import collections.abc
 import datetime
 import unittest
 from unittest import mock
@@ -9,6 +10,7 @@ from nova_preempt import metrics
 from nova_preempt.advice import eviction_sampler
 from nova_preempt.db import decisions
 from nova_preempt.db import eviction_samples
+from nova_preempt.db import models
 from tests.unit.handover import test_process_lease
 
 HOUR = datetime.timedelta(hours=1)
@@ -45,7 +47,20 @@ class TestSamples(test_process_lease.OwnerTestCase):
         self.assertEqual([('az1', 1, 0, []), ('az1', 1, 3600, [60])], [
             (item.zone, item.servers, item.server_s, item.lifetimes_s)
             for item in samples])
-        self.assertEqual([], eviction_samples.read(self.db, ['big']))
+        self.assertEqual([], list(eviction_samples.read(self.db, ['big'])))
+
+    def test_few_samples_are_in_memory_at_once(self):
+        now = datetime.datetime(2026, 11, 20, 12)
+        with self.db.writer() as session:
+            session.add_all(models.EvictionSample(
+                at=now, flavor='spot', zone='', project_id=f'p{number}',
+                servers=1, server_s=number, lifetimes_s=[])
+                for number in range(5))
+        with mock.patch.object(eviction_samples, '_MOST', 2):
+            found = eviction_samples.read(self.db)
+            self.assertIsInstance(found, collections.abc.Iterator)
+            self.assertEqual([0, 1, 2, 3, 4],
+                             sorted(item.server_s for item in found))
 
 
 if __name__ == '__main__':

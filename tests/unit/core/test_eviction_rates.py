@@ -3,6 +3,7 @@
 
 import datetime
 import unittest
+import weakref
 
 from nova_preempt.core import eviction_rates
 from nova_preempt.core.eviction_rates import Sample
@@ -61,6 +62,22 @@ class TestRates(unittest.TestCase):
             [('a', 'az1', 24), ('a', 'az1', 720), ('spot', 'az1', 24),
              ('spot', 'az1', 720), ('spot', 'az2', 24), ('spot', 'az2', 720)],
             [(rate.flavor, rate.zone, rate.hours) for rate in found])
+
+    def test_no_sample_is_kept(self):
+        """There may be more than fit into memory."""
+        refs, alive = [], []
+
+        def samples():
+            for _ in range(5):
+                item = sample()
+                refs.append(weakref.ref(item))
+                yield item
+                del item
+                alive.append(sum(ref() is not None for ref in refs))
+
+        self.assertEqual(5.0, eviction_rates.rates(samples(), NOW)[0]
+                         .server_hours)
+        self.assertLessEqual(max(alive), 1)
 
     def test_none(self):
         rate = eviction_rates.rates([sample()], NOW)[0]
