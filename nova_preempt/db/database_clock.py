@@ -28,9 +28,14 @@ def now():
 
 
 def local_ahead_s(database):
-    """Return how many seconds this host's clock is ahead of the database's."""
-    at = database.scalars(sa.select(now()))[0]
-    return (timeutils.utcnow() - at).total_seconds()
+    """Return how many seconds this host's clock is ahead of the database's.
+
+    0 where the time that the query takes may be the reason.
+    """
+    before = timeutils.utcnow()
+    at, after = database.scalars(sa.select(now()))[0], timeutils.utcnow()
+    return max((before - at).total_seconds(),
+               min(0, (after - at).total_seconds()))
 
 
 @compiler.compiles(SecondsFromNow, 'sqlite')

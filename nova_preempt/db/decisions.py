@@ -339,14 +339,19 @@ def _open_victims(*columns):
     ).where(models.Decision.status.in_(OPEN))
 
 
-def _leaving(*columns):
-    """Return a query of columns of victims, see Decisions.get_leaving()."""
+def ending_late(*columns):
+    """Return a query of columns of ENDING victims of closed decisions."""
     return sa.select(*columns).join(
         models.Decision, models.Decision.uuid == models.Victim.decision_uuid
     ).where(models.Victim.status == ENDING,
-            models.Decision.status.not_in(OPEN),
-            models.Decision.updated_at > database_clock.SecondsFromNow(
-                -LEAVING_S))
+            models.Decision.status.not_in(OPEN))
+
+
+def _leaving(*columns):
+    """Return a query of columns of victims, see Decisions.get_leaving()."""
+    return ending_late(*columns).where(
+        models.Decision.updated_at > database_clock.SecondsFromNow(
+            -LEAVING_S))
 
 
 def _ending(session, since):

@@ -76,10 +76,9 @@ def set_outcome(database, uuid, outcome):
 
 def set_no_outcome(database, uuids):
     """Mark decisions as having no outcome."""
-    if not uuids:
-        return
-    database.write(sa.update(_ROW).where(
-        _ROW.uuid.in_(uuids), _ROW.outcome.is_(None)).values(outcome=''))
+    if uuids:
+        database.write(sa.update(_ROW).where(
+            _ROW.uuid.in_(uuids), _ROW.outcome.is_(None)).values(outcome=''))
 
 
 def get_ending(database):
@@ -87,9 +86,5 @@ def get_ending(database):
 
     Their decisions were closed before the victims were gone.
     """
-    victim, decision = models.Victim, models.Decision
-    query = (sa.select(victim.decision_uuid, victim.server_uuid)
-             .join(decision, decision.uuid == victim.decision_uuid)
-             .where(victim.status == decisions.ENDING)
-             .where(decision.status.not_in(decisions.OPEN)))
-    return [tuple(item) for item in database.read(query)]
+    return [tuple(item) for item in database.read(decisions.ending_late(
+        models.Victim.decision_uuid, models.Victim.server_uuid))]

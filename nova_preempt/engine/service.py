@@ -66,8 +66,8 @@ class Leadership:
     def _holds(self):
         if abs(ahead_s := database_clock.local_ahead_s(self._db)) > CLOCK_S:
             self.close()
-            raise RuntimeError(f'its clock is {ahead_s:.0f} s ahead of the '
-                               "database's")
+            raise RuntimeError('its clock differs from that of the database '
+                               f'by {ahead_s:+.0f} s')
         # NOTE: before the leader is read, as a new owner's name never leads.
         me = self._owner.acquire()
         leader = decision_owners.get_leader(self._db)

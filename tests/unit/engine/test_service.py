@@ -117,7 +117,7 @@ class TestLeadership(test_process_lease.OwnerTestCase):
                 self.assertFalse(self.first.holds())
                 self.assertFalse(self.first.holds())
             line, = logs.output
-            self.assertIn(f'clock is {seconds} s ahead of', line)
+            self.assertIn(f'the database by {seconds:+} s', line)
             self.set_clock(0)
             self.assertTrue(self.second.holds())
             self.assertFalse(self.first.holds())
