@@ -49,7 +49,8 @@ class _HostSighting:
     :param began_s: the same by the monotonic clock of this process
     :param seen_at: last report of its service when the state was first seen
     :param closed_at_s: when its service was first seen disabled, monotonic
-    :param shut_down: whether it was asked to shut down, and had its time
+    :param asked_s: seconds in its state when it was first asked to shut down,
+        infinite if it was not
     :param error: the last error
     :param token: ComputeHosts.tokens() of it when it was empty
     """
@@ -59,7 +60,7 @@ class _HostSighting:
     began_s: float
     seen_at: datetime.datetime | None
     closed_at_s: float | None = None
-    shut_down: bool = False
+    asked_s: float = float('inf')
     error: str = ''
     token: Any = None
 
@@ -102,15 +103,6 @@ class _HostSightings:
         """Forget a host that has entered another state."""
         with self._lock:
             self._seen.pop(name, None)
-
-    def is_new(self, name, error):
-        """Store a host's error; return whether it differs from the last."""
-        with self._lock:
-            seen = self._seen.get(name)
-            if seen is None:
-                return True
-            before, seen.error = seen.error, error
-            return before != error
 
 
 class PowerSwitcher:
@@ -215,20 +207,14 @@ class PowerSwitcher:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _step(self, item, host, token):
+        steps = _HostSteps(self, item, host, token)
         try:
-            _HostSteps(self, item, host, token).run()
+            steps.run()
         except _FAILURES as exc:
-            self._complain(item, exc)
+            steps.complain(exc)
         except Exception:
             LOG.exception('Host %(host)s cannot leave the state %(state)s for '
                           'now.', {'host': host.name, 'state': item.state})
-
-    def _complain(self, item, exc):
-        """Log an error of a host once while it lasts."""
-        metrics.POWER_ERRORS.labels(item.state).inc()
-        if self._seen.is_new(item.host, str(exc)):
-            LOG.warning('Host %(host)s remains %(state)s for now: %(exc)s',
-                        {'host': item.host, 'state': item.state, 'exc': exc})
 
 
 class _HostSteps:
@@ -264,6 +250,15 @@ class _HostSteps:
             if act is None or not act(step):
                 return
 
+    def complain(self, exc):
+        """Log an error of the host once while it lasts."""
+        item, error = self._item, str(exc)
+        metrics.POWER_ERRORS.labels(item.state).inc()
+        if self._seen.error != error:
+            self._seen.error = error
+            LOG.warning('Host %(host)s remains %(state)s for now: %(exc)s',
+                        {'host': item.host, 'state': item.state, 'exc': exc})
+
     def _learn(self, **values):
         """Reset the facts to those that need no query."""
         item, host = self._item, self._host
@@ -272,8 +267,9 @@ class _HostSteps:
             item.state, age_s, closed_s, host.up,
             # NOTE: by its reports alone, as clocks of hosts differ.
             host.up and host.seen_at != self._seen.seen_at,
-            host.disabled, host.is_ours, item.boots, self._seen.shut_down,
-            error=self._seen.error, **values)
+            host.disabled, host.is_ours, item.boots,
+            max(0.0, age_s - self._seen.asked_s), error=self._seen.error,
+            **values)
 
     def _know(self, **values):
         self._facts = dataclasses.replace(self._facts, **values)
@@ -285,10 +281,10 @@ class _HostSteps:
         try:
             on = self._driver.is_on(self._item.host)
         except (power_errors.PowerError, power_errors.HostsFileError) as exc:
-            self._switcher._complain(self._item, exc)
+            self.complain(exc)
             # NOTE: it may not have been asked to shut down.
-            self._seen.shut_down = False
-            return self._know(power=power_steps.Power.UNKNOWN, shut_down=False,
+            self._seen.asked_s = float('inf')
+            return self._know(power=power_steps.Power.UNKNOWN, asked_s=0.0,
                               error=str(exc))
         return self._know(power=power_steps.Power.ON if on
                           else power_steps.Power.OFF)
@@ -297,7 +293,7 @@ class _HostSteps:
         if self._token is not None and self._seen.token == self._token:
             # NOTE: a sleeping host gets servers through Placement only.
             return self._know(empty=True, running=False)
-        self._learn(power=self._facts.power, cut=self._facts.cut)
+        self._learn(power=self._facts.power, tried=self._facts.tried)
         found = self._fleet.occupants(self._host)
         if not self._is_as_before():
             return False
@@ -337,19 +333,20 @@ class _HostSteps:
         return self._take_power(self._driver.switch_off, cut=True)
 
     def _take_power(self, call, cut):
-        _seen, age_s, _closed_s = self._switcher._seen.see(
+        seen, age_s, _closed_s = self._switcher._seen.see(
             self._item, self._host)
         if age_s - self._facts.age_s > _LOOK_AGE_S:
             return self._know(empty=None)
+        seen.asked_s = min(seen.asked_s, age_s)
         try:
             call(self._item.host)
         except power_errors.PowerError as exc:
-            self._switcher._complain(self._item, exc)
-        self._seen.shut_down = True
-        # NOTE: the call may have taken minutes.
+            self.complain(exc)
+        # NOTE: the call may have taken minutes, or failed at once.
         self._host = self._fleet.reread(self._host)
-        self._learn(cut=cut)
-        return True
+        self._learn()
+        return self._know(tried=cut or (
+            self._facts.asked_s < power_steps.POWER_OFF_TIMEOUT_S))
 
     def _power_on(self, _step):
         if self._is_as_before():

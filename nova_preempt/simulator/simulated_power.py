@@ -7,7 +7,6 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import itertools
-from typing import Any
 
 from nova_preempt.core.energy import demand_forecast
 from nova_preempt.core.energy import efficiency_ranking
@@ -47,7 +46,7 @@ class PoweredHost:
     disabled: bool = False
     closed_us: int | None = None
     boots: int = 0
-    shut_down: bool = False
+    asked_us: int | None = None
     is_switching: bool = False
     boot_s: float | None = None
     idle_intervals: int = 0
@@ -188,7 +187,7 @@ class SimulatedPower:
         host = self.states[name]
         self.in_state.get(host.state, {}).pop(name, None)
         host.state, host.since_us, host.boots = state, self.now_us, boots
-        host.shut_down, host.idle_intervals = False, 0
+        host.asked_us, host.idle_intervals = None, 0
         host.why, host.closed_us = why, None
         if state != power_steps.ON:
             self.in_state[state][name] = host
@@ -216,14 +215,17 @@ class SimulatedPower:
         servers = bool(host.servers)
         return power_steps.HostFacts(
             host.state, (self.now_us - host.since_us) / SECOND,
-            0 if host.closed_us is None
-            else (self.now_us - host.closed_us) / SECOND, host.up,
+            self._ago_s(host.closed_us), host.up,
             # What is put to sleep reports no more until it has booted.
             host.up and host.state in (power_steps.WAKING, power_steps.FAILED),
-            host.disabled, host.is_ours, host.boots, host.shut_down,
+            host.disabled, host.is_ours, host.boots,
+            self._ago_s(host.asked_us),
             # To know them costs nothing here, so that nobody has to ask.
             power=power_steps.Power.ON if host.is_powered
             else power_steps.Power.OFF, empty=not servers, running=servers)
+
+    def _ago_s(self, at_us: int | None) -> float:
+        return 0 if at_us is None else (self.now_us - at_us) / SECOND
 
     def _take(self, host: PoweredHost, step: power_steps.Step,
               facts: power_steps.HostFacts) -> bool:
@@ -247,11 +249,10 @@ class SimulatedPower:
             host.disabled = True
             self._world.cloud.close(host.host)
         elif act is power_steps.Action.SHUT_DOWN:
-            host.is_switching = True
+            host.is_switching, host.asked_us = True, self.now_us
             took_us = self._world.sampler.draw_us('power_off')
             timeout_us = power_steps.POWER_OFF_TIMEOUT_S * SECOND
-            self._later(host, min(took_us, timeout_us), self._has_shut_down,
-                        took_us <= timeout_us)
+            self._later(host, min(took_us, timeout_us), self._has_shut_down)
         elif act is power_steps.Action.SWITCH_OFF:
             self._lose_power(host)
         elif act is power_steps.Action.POWER_ON:
@@ -261,19 +262,17 @@ class SimulatedPower:
                         self._reports)
 
     def _later(self, host: PoweredHost, in_us: int,
-               happen: Callable[..., None], *arguments: Any) -> None:
+               happen: Callable[[PoweredHost, int], None]) -> None:
         """Have something happen to a host, unless it loses its power."""
         host.epoch += 1
         self._world.events.add(self.now_us + in_us, Phase.STEP, happen, host,
-                               host.epoch, *arguments)
+                               host.epoch)
 
-    def _has_shut_down(self, host: PoweredHost, epoch: int,
-                       is_down: bool) -> None:
+    def _has_shut_down(self, host: PoweredHost, epoch: int) -> None:
         if host.epoch != epoch:
             return
         host.is_switching = False
-        host.shut_down = True
-        if is_down:
+        if self._ago_s(host.asked_us) < power_steps.POWER_OFF_TIMEOUT_S:
             self._lose_power(host)
         self._advance(host.host.name)
 

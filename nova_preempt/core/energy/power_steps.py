@@ -96,8 +96,8 @@ class HostFacts:
     :param disabled: whether its service is disabled
     :param ours: whether we disabled it
     :param boots: how many boots were begun since it was on last
-    :param shut_down: whether its shutdown was requested, and has timed out
-    :param cut: whether it was powered off hard just now
+    :param asked_s: how long ago it was first asked to shut down, 0 before
+    :param tried: whether it was asked to power off just now, and has time left
     :param empty: whether nothing at all is on it, None before a LOOK
     :param running: whether Nova's cell has servers there, likewise
     :param error: the last error, for people
@@ -111,8 +111,8 @@ class HostFacts:
     disabled: bool
     ours: bool
     boots: int = 0
-    shut_down: bool = False
-    cut: bool = False
+    asked_s: float = 0.0
+    tried: bool = False
     power: Power = Power.NOT_ASKED
     empty: bool | None = None
     running: bool | None = None
@@ -199,9 +199,10 @@ def _disable(facts: HostFacts) -> Step:
 def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Shut it down; power it off hard if it does not shut down.
 
-    New servers are looked for before each. It is too late to turn back, since
-    the host may be shutting down: once it is off, a new server wakes it, and
-    if it stays on it is opened again.
+    New servers are looked for before each. If the request to shut down fails
+    it is repeated, and the host has its whole time: it may be shutting down
+    all the same. So it is too late to turn back: once it is off, a new server
+    wakes it, and if it stays on it is opened again.
     """
     if facts.power is Power.NOT_ASKED:
         return _ASK
@@ -211,13 +212,12 @@ def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
         return _keep(facts, 'it could not be powered off', facts.error)
     if facts.power is Power.UNKNOWN:
         return _lost(facts, boot_timeout_s)
-    if not facts.ours or facts.cut:
+    if not facts.ours or facts.tried or facts.empty is False:
         return _WAIT
     if facts.empty is None:
         return _LOOK
-    if not facts.empty:
-        return _WAIT
-    return Step(Action.SWITCH_OFF if facts.shut_down else Action.SHUT_DOWN)
+    return Step(Action.SHUT_DOWN if facts.asked_s < POWER_OFF_TIMEOUT_S
+                else Action.SWITCH_OFF)
 
 
 def _lost(facts: HostFacts, boot_timeout_s: float) -> Step:

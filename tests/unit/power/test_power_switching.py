@@ -239,6 +239,26 @@ class TestSwitcher(world.WorldTestCase):
                          self.world.calls)
         self.assertIn('powered off without a shutdown', self.logger.output)
 
+    def test_a_shutdown_that_cannot_be_asked_for_is_asked_for_again(self):
+        self.world.unasked = {'a'}
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0, 10, 10)
+        self.assertEqual([('disable', 'a'), ('off', 'a'), ('off', 'a')],
+                         self.world.calls)
+        self.world.unasked = set()
+        self.go(10)
+        self.assertEqual('asleep', self.power().state)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+
+    def test_a_host_has_the_whole_time_to_shut_down_if_no_call_succeeds(self):
+        self.world.unasked = {'a'}
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0, 10, 290, 9)
+        self.assertNotIn(('cut', 'a'), self.world.calls)
+        self.go(1)
+        self.assertEqual(('cut', 'a'), self.world.calls[-1])
+        self.assertEqual('asleep', self.power().state)
+
     def while_it_shuts_down(self, happen):
         """Let that happen before it is seen not to shut down."""
         self.world.stubborn = {'a'}

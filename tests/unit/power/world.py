@@ -49,6 +49,7 @@ class World:
         self.looks = []
         self.leads = True
         self.away = set()          # hosts with dead controllers
+        self.unasked = set()       # hosts that cannot be asked to shut down
         self.stubborn = set()      # hosts that do not shut down,
         self.welded = set()        # and that nothing switches off
         self.hanging = set()       # that boot and never report
@@ -152,7 +153,10 @@ class World:
     def shut_down(self, name):
         self._do('off', name)
         self._take_power(name)
+        if name in self.unasked:
+            raise power_errors.PowerError(name, 'ssh exited with status 255')
         if name in self.stubborn | self.welded:
+            self.elapsed_s += power_steps.POWER_OFF_TIMEOUT_S
             raise power_errors.PowerError(
                 name, 'it was not shut down within 300 s')
         self.on[name] = False

@@ -20,7 +20,7 @@ class Sighting:
     since_us: int
     reported_us: int
     closed_us: int | None = None
-    shut_down: bool = False
+    asked_us: int | None = None
 
 
 @dataclasses.dataclass

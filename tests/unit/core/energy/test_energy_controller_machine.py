@@ -215,7 +215,8 @@ class EnergyMachine(machines.Machine):
             0 if seen.closed_us is None else
             (self.now_us - seen.closed_us) / SECOND, host.up,
             host.up and host.reported_us != seen.reported_us, host.disabled,
-            host.is_ours, host.boots, seen.shut_down, **known)
+            host.is_ours, host.boots, 0 if seen.asked_us is None else
+            (self.now_us - seen.asked_us) / SECOND, **known)
 
     def advance(self, name):
         """Take the steps of a host that are possible now."""
@@ -256,13 +257,16 @@ class EnergyMachine(machines.Machine):
                 host.power(True, self.now_us)
             return False
         self.check_cut(name)
-        self.seen[name].shut_down = True
+        seen = self.seen[name]
+        if seen.asked_us is None:
+            seen.asked_us = self.now_us
         known.clear()
         if act is Action.SWITCH_OFF:
             if host.answers:
                 host.power(False, self.now_us)
-            known['cut'] = True
-        elif host.answers and not host.hangs:
+            known['tried'] = True
+        elif (host.answers and not host.hangs
+              and host.goes_off_us is None):
             host.goes_off_us = self.now_us + 60 * SECOND
         return act is Action.SWITCH_OFF
 

@@ -70,15 +70,16 @@ class TestSleeping(StepsTestCase):
         self.acts(Action.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
         self.acts(Action.LOOK, step('sleeping', empty=None))
         self.acts(Action.SHUT_DOWN, step('sleeping'))
-        self.acts(Action.LOOK, step('sleeping', shut_down=True, empty=None))
-        self.acts(Action.SWITCH_OFF, step('sleeping', shut_down=True))
+        self.acts(Action.LOOK, step('sleeping', asked_s=300, empty=None))
+        self.acts(Action.SHUT_DOWN, step('sleeping', asked_s=299))
+        self.acts(Action.SWITCH_OFF, step('sleeping', asked_s=300))
 
     def test_hosts_in_use_or_of_operators_are_not_powered_off(self):
         for values in ({'empty': False}, {'ours': False},
                        {'ours': False, 'disabled': False},
-                       {'power': Power.UNKNOWN}, {'cut': True}):
-            for shut_down in (False, True):
-                self.acts(Action.WAIT, step('sleeping', shut_down=shut_down,
+                       {'power': Power.UNKNOWN}, {'tried': True}):
+            for asked_s in (0, 299, 300):
+                self.acts(Action.WAIT, step('sleeping', asked_s=asked_s,
                                          **values))
 
     def test_a_host_that_is_off_is_asleep(self):
@@ -91,7 +92,7 @@ class TestSleeping(StepsTestCase):
                        'on', 'could not be powered off: no route',
                        enable=True)
             self.acts(Action.WAIT, step('sleeping', age_s=359, power=power,
-                                     cut=True))
+                                     tried=True))
         # Not one whose service is down: it may be off.
         self.acts(Action.WAIT, step('sleeping', age_s=1199, up=False,
                                  power=Power.UNKNOWN))
@@ -102,7 +103,7 @@ class TestSleeping(StepsTestCase):
 
     def test_a_host_fails_if_its_controller_dies_during_the_shutdown(self):
         self.moves(step('sleeping', age_s=1200, up=False, error='no route',
-                        power=Power.UNKNOWN, shut_down=True),
+                        power=Power.UNKNOWN, asked_s=1100),
                    'failed', 'does not answer: no route')
 
 
