@@ -141,7 +141,7 @@ class HostPower:
 
     :ivar idle_intervals: number of successive intervals in which it was idle
     :ivar noted_at: time of the last idle interval
-    :ivar boot_s: duration of its last boot, None if none was seen
+    :ivar boot_s: duration of its last boot after we powered it on, None before
     :ivar boots: number of boots beyond the first that tried to wake it
     """
 

@@ -49,8 +49,8 @@ class _HostSighting:
     :param began_s: the same by the monotonic clock of this process
     :param seen_at: last report of its service when the state was first seen
     :param closed_at_s: when its service was first seen disabled, monotonic
-    :param asked_s: seconds in its state when it was first asked to shut down,
-        infinite if it was not
+    :param asked_s: seconds in its state when it was first asked to shut down
+        or power on, infinite if it was not
     :param error: the last error
     :param token: ComputeHosts.tokens() of it when it was empty
     """
@@ -282,10 +282,10 @@ class _HostSteps:
             on = self._driver.is_on(self._item.host)
         except (power_errors.PowerError, power_errors.HostsFileError) as exc:
             self.complain(exc)
-            # NOTE: it may not have been asked to shut down.
-            self._seen.asked_s = float('inf')
-            return self._know(power=power_steps.Power.UNKNOWN, asked_s=0.0,
-                              error=str(exc))
+            if self._item.state == power_steps.SLEEPING:
+                # NOTE: it may not have been asked to shut down.
+                self._seen.asked_s = float('inf')
+            return self._know(power=power_steps.Power.UNKNOWN, error=str(exc))
         return self._know(power=power_steps.Power.ON if on
                           else power_steps.Power.OFF)
 
@@ -350,6 +350,7 @@ class _HostSteps:
 
     def _power_on(self, _step):
         if self._is_as_before():
+            self._seen.asked_s = min(self._seen.asked_s, self._facts.age_s)
             self._driver.power_on(self._item.host)
         return False
 
@@ -362,7 +363,8 @@ class _HostSteps:
         if step.enable and self._host.is_ours:
             self._nova.enable_service(self._host.service_uuid)
         if item.state == power_steps.WAKING and step.state == power_steps.ON:
-            values['boot_s'] = self._facts.age_s
+            # None if something else has powered it on, or it was on.
+            values['boot_s'] = self._facts.asked_s or None
         # NOTE: serialized, as each wake counts against the limit.
         with self._switcher._waking:
             if (power_steps.is_limited(step, self._facts)

@@ -96,7 +96,8 @@ class HostFacts:
     :param disabled: whether its service is disabled
     :param ours: whether we disabled it
     :param boots: how many boots were begun since it was on last
-    :param asked_s: how long ago it was first asked to shut down, 0 before
+    :param asked_s: how long ago it was first asked to shut down or power on in
+        its state, 0 before
     :param tried: whether it was asked to power off just now, and has time left
     :param empty: whether nothing at all is on it, None before a LOOK
     :param running: whether Nova's cell has servers there, likewise

@@ -60,6 +60,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual('on', self.power().state)
         self.assertEqual([('disable', 'a'), ('enable', 'a')],
                          self.world.calls)
+        self.assertIsNone(self.power().boot_s)
 
     def test_server_comes_before_the_power_off(self):
         self.switcher.put_to_sleep('a', 'why')
@@ -433,7 +434,8 @@ class TestSwitcher(world.WorldTestCase):
         self.go(10)
         self.world.on['a'] = True
         self.go(60, 10, 10)
-        self.assertEqual('on', self.power().state)
+        self.assertEqual(('on', None), (self.power().state,
+                                        self.power().boot_s))
         self.assertFalse(self.world.hosts['a'].disabled)
 
     def test_fails_to_boot(self):
@@ -462,7 +464,23 @@ class TestSwitcher(world.WorldTestCase):
         self.world.broken = set()
         self.world.on['a'] = True
         self.go(10, 10, 10)
-        self.assertEqual('on', self.power().state)
+        self.assertEqual(('on', None), (self.power().state,
+                                        self.power().boot_s))
+
+    def test_the_boot_time_begins_as_the_host_is_powered_on(self):
+        self.sleep()
+        self.switcher.wake('a', 'needed')
+        self.world.leads = False
+        self.go(0, 500)
+        self.world.leads = True
+        self.go(0)
+        self.world.away = {'a'}
+        self.world.hanging = {'a'}
+        self.go(60)
+        self.world.hanging = set()
+        self.go(40)
+        self.assertEqual(('on', 100.0), (self.power().state,
+                                         self.power().boot_s))
 
     def crash(self, number):
         """Die at the number-th point and start anew; whether it has died."""

@@ -250,16 +250,16 @@ class EnergyMachine(machines.Machine):
         return self.switch(name, found.act, known)
 
     def switch(self, name, act, known):
-        host = self.hosts[name]
+        host, seen = self.hosts[name], self.seen[name]
+        if act is not Action.POWER_ON:
+            self.check_cut(name)
+        if seen.asked_us is None:
+            seen.asked_us = self.now_us
         if act is Action.POWER_ON:
             assert not host.is_operators, 'it powers on what is an operator\'s'
             if host.answers:
                 host.power(True, self.now_us)
             return False
-        self.check_cut(name)
-        seen = self.seen[name]
-        if seen.asked_us is None:
-            seen.asked_us = self.now_us
         known.clear()
         if act is Action.SWITCH_OFF:
             if host.answers:
@@ -278,7 +278,7 @@ class EnergyMachine(machines.Machine):
             assert not host.is_operators, 'it enables what is an operator\'s'
             host.disabled_us, host.is_ours = None, False
         if host.state == power_steps.WAKING and found.state == power_steps.ON:
-            host.boot_s = facts.age_s
+            host.boot_s = facts.asked_s or host.boot_s
         self.move(name, found.state, (host.state,), found.boots)
         if found.cycle:
             self.check_cut(name)
