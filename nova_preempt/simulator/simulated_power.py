@@ -256,7 +256,7 @@ class SimulatedPower:
         elif act is power_steps.Action.SWITCH_OFF:
             self._lose_power(host)
         elif act is power_steps.Action.POWER_ON:
-            host.is_powered = True
+            host.is_powered, host.asked_us = True, self.now_us
             self._meter.switched(host.host, on=True)
             self._later(host, self._world.sampler.draw_us('power_on'),
                         self._reports)

@@ -245,15 +245,15 @@ class TestOneLoop(OneLoopTestCase):
             power_steps, 'FAILED_RETRY_S', 900))
         self.check(Scenario(
             boot_s=80000, needed=(600, 10000, 2), boot_timeout_s=300,
-            until_s=2100), [
+            until_s=2160), [
             *_IDLE,
             '600 waking h-1 h-2: 2 hosts are needed',
             f'900 waking h-1 h-2: {_CYCLED}',
-            f'1200 failed h-1 h-2: {_NOT_BOOTED}',
-            '1210 waking h-3 h-4: 2 hosts are needed',
-            f'1510 waking h-3 h-4: {_CYCLED}',
-            f'1810 failed h-3 h-4: {_NOT_BOOTED}',
-            '2100 waking h-1 h-2: its boot is retried'])
+            f'1210 failed h-1 h-2: {_NOT_BOOTED}',
+            '1220 waking h-3 h-4: 2 hosts are needed',
+            f'1520 waking h-3 h-4: {_CYCLED}',
+            f'1830 failed h-3 h-4: {_NOT_BOOTED}',
+            '2160 waking h-1 h-2: its boot is retried'])
 
     def test_a_controller_that_waits_a_minute_longer(self):
         step = energy_controller.step

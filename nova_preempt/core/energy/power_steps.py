@@ -263,8 +263,11 @@ def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
         return _move(ON, '', enable=facts.ours)
     if facts.power is Power.NOT_ASKED:
         return _ASK
-    if facts.age_s < boot_timeout_s:
-        return Step(Action.POWER_ON) if facts.power is Power.OFF else _WAIT
+    # NOTE: a pause may have left it off for long, so it is powered on first.
+    if facts.power is Power.OFF and facts.asked_s < boot_timeout_s:
+        return Step(Action.POWER_ON)
+    if (facts.asked_s or facts.age_s) < boot_timeout_s:
+        return _WAIT
     if facts.power is Power.ON and facts.boots + 1 < BOOTS:
         if facts.running is None:
             return _LOOK
@@ -280,10 +283,8 @@ def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 def _failed(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Take it back if it booted late; else retry much later."""
-    if facts.is_operators:
-        return _WAIT
     late = facts.age_s >= FAILED_RETRY_S
-    if not late and not facts.reported:
+    if facts.is_operators or not (late or facts.reported):
         return _WAIT
     if facts.power is Power.NOT_ASKED:
         return _ASK

@@ -164,14 +164,15 @@ class TestSwitcher(world.WorldTestCase):
 
     def test_age_goes_on_where_another_engine_takes_over(self):
         self.sleep()
-        self.world.broken = {'a'}
+        self.world.hanging = {'a'}
         self.switcher.wake('a', 'needed')
         self.go(0, 800)
         self.start(self.world)
         self.go(90)
-        self.assertEqual('waking', self.power().state)
+        self.assertEqual(0, self.power().boots)
         self.go(10)
-        self.assertEqual('failed', self.power().state)
+        self.assertEqual(('waking', 1), (self.power().state,
+                                         self.power().boots))
 
     def after_another_engine(self, state, last):
         """Take a step with data from before another engine acted.
@@ -453,6 +454,23 @@ class TestSwitcher(world.WorldTestCase):
         self.go(600)
         # It may be woken again, if anybody wants that.
         self.assertEqual('asleep', self.power().state)
+
+    def test_a_host_is_powered_on_late_before_it_fails(self):
+        for broken in (False, True):
+            self.start(world.World('a'))
+            energy_store.forget_power(self.db, ['a'])
+            self.sleep()
+            self.switcher.wake('a', 'needed')
+            self.world.leads = False
+            self.go(0, 2000)
+            self.world.leads = True
+            self.world.broken = {'a'} if broken else set()
+            self.go(0)
+            self.assertEqual(('on', 'a'), self.world.calls[-1])
+            self.go(890)
+            self.assertEqual('waking' if broken else 'on', self.power().state)
+            self.go(10)
+            self.assertEqual('failed' if broken else 'on', self.power().state)
 
     def test_boots_late(self):
         self.sleep()

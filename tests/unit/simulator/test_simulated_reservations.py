@@ -419,7 +419,7 @@ class TestEmptied(unittest.TestCase):
         # In the time of a boot, and not after all that are tried.
         self.assertIn('3001 reservation host replaced r', found)
         self.assertIn('3010 reservation started r', found)
-        self.assertIn('4480 failed h-1', found)
+        self.assertIn('4490 failed h-1', found)
 
     def test_no_reserved_host_wakes_for_other_servers(self):
         found, _ = test_simulated_power.simulated(

@@ -157,9 +157,23 @@ class TestWaking(StepsTestCase):
                    'within 900 s: its compute service has not reported',
                    cycle=False)
 
+    def test_a_host_is_powered_on_before_it_fails(self):
+        for power, in_time in ((Power.OFF, Action.POWER_ON),
+                               (Power.ON, Action.WAIT),
+                               (Power.UNKNOWN, Action.WAIT)):
+            for age_s in (900, 10_000):
+                self.acts(in_time, self.waking(
+                    age_s=age_s, power=power, asked_s=899))
+        self.acts(Action.POWER_ON, self.waking(age_s=900, power=Power.OFF))
+        self.moves(self.waking(age_s=1800, power=Power.OFF, asked_s=900),
+                   'failed')
+        self.moves(self.waking(age_s=1800, asked_s=900), 'waking', cycle=True)
+        self.moves(self.waking(age_s=900, power=Power.UNKNOWN), 'failed')
+
     def test_a_host_with_servers_is_not_power_cycled(self):
         for values in ({'running': True}, {'ours': False, 'disabled': False},
-                       {'power': Power.OFF}, {'power': Power.UNKNOWN}):
+                       {'power': Power.OFF, 'asked_s': 900},
+                       {'power': Power.UNKNOWN}):
             self.moves(self.waking(age_s=900, error='why', **values),
                        'failed', ': why', cycle=False)
         # What is only on its way to it does not keep it from booting.
