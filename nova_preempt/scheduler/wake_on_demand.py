@@ -73,18 +73,19 @@ class WakeOnDemand:
                                    asked.deadline.left_s()), _POLL_S))
         while True:
             hosts, boot_s = self._wake(asked, waiting.tried)
+            if not hosts and asked.deadline.is_refused:
+                _count('busy')
+                raise _add(error, refusal_texts.message(
+                    refusal_texts.Reason.BUSY)) from error
             if not hosts:
                 _count('refused')
                 raise error
-            if not asked.deadline.may_wait():
-                _count('busy')
-                raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))
             if outcome is wake_choice.NextAction.GIVE_UP:
                 _count('timeout')
-                raise _coming(
-                    error, boot_s, self._monotonic() - waiting.limit.began
-                ) from error
+                raise _add(error, refusal_texts.waking_message(
+                    boot_s, self._monotonic() - waiting.limit.began
+                )) from error
             try:
                 selections = place(asked.copy())
             except exception.NoValidHost as exc:
@@ -103,7 +104,9 @@ class WakeOnDemand:
                 name: number for name, number in self._candidates(
                     asked.context, asked.spec_obj).items()
                 if name not in tried}
-            if not candidates:
+            # NOTE: a request that may not wait wakes no host: its user could
+            # wake all hosts by more such requests.
+            if not candidates or not asked.deadline.may_wait():
                 return [], 0
             answer = self._engine.wake_hosts(
                 asked.context, server_uuid, len(asked.server_uuids),
@@ -194,8 +197,7 @@ def _count(outcome):
     metrics.DEMAND_WAITS.labels(outcome).inc()
 
 
-def _coming(error, boot_s, waited_s=0):
-    """Return the NoValidHost with the expected time of a boot."""
+def _add(error, text):
+    """Return a NoValidHost with one more sentence."""
     return exception.NoValidHost(reason=refusal_texts.join_sentences(
-        error.kwargs.get('reason', ''),
-        refusal_texts.waking_message(boot_s, waited_s)))
+        error.kwargs.get('reason', ''), text))

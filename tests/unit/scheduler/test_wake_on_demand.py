@@ -208,12 +208,19 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual(1700, self.waiting.now_s)
 
     def test_no_host_is_woken_if_too_many_requests_wait(self):
-        """The hosts are woken all the same."""
-        self.places = threading.Semaphore(1)
-        self.places.acquire(blocking=False)
-        self.assertIn('Hosts are being powered on', self.refused())
+        """A user could wake all hosts by requests that are refused."""
+        self.places = threading.Semaphore(0)
+        self.assertEqual(
+            'No valid host was found. There is no room. Preemption could not '
+            'help: too many requests wait for capacity; try again later.',
+            self.refused())
         self.assertEqual(1000, self.waiting.now_s)
-        self.engine.wake_hosts.assert_called_once()
+        self.engine.wake_hosts.assert_not_called()
+
+    def test_no_waiting_slot_is_used_if_no_host_fits(self):
+        self.places = threading.Semaphore(0)
+        self.room = {}
+        self.assertNotIn('too many requests', self.refused())
 
     def test_the_waiting_slot_is_released(self):
         self.places = threading.Semaphore(1)
