@@ -85,7 +85,7 @@ class ServerExpiry:
             if kept and not self._runs(victim.server_uuid):
                 continue
             try:
-                self._look_after(decision_uuid, victim, retention_s, paused)
+                self._look_after(decision_uuid, victim, retention_s)
             except (nova_api.NoAnswer, placement_api.NoAnswer):
                 raise
             except (nova_api.NovaError, placement_api.PlacementError,
@@ -102,12 +102,16 @@ class ServerExpiry:
         server = self._servers.get(uuid)
         return server is not None and server.vm_state in eligibility.RUNNING
 
-    def _look_after(self, decision_uuid, victim, retention_s, paused):
+    def _look_after(self, decision_uuid, victim, retention_s):
+        # NOTE: before the look, as the database may be slow. It is kept if it
+        # is no longer preemptible, too.
+        kept = (self._servers.get(victim.server_uuid) is None
+                or self._is_paused() or not self._leads())
         server = self._clients.nova.get(victim.server_uuid)
         seen = stopped_victim_controller.Observed(
             server, times.microseconds(victim.ended_at), retention_s,
             server is not None and victim_allocations.is_locked_by_us(server),
-            paused)
+            kept)
         for found in stopped_victim_controller.step(
                 seen, None, _now_us()).intents:
             self._carry_out(found, decision_uuid, victim, server)
@@ -117,10 +121,6 @@ class ServerExpiry:
         if found is stopped_victim_controller.NextAction.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
         elif found is stopped_victim_controller.NextAction.DELETE:
-            # The requests before this may have taken long.
-            if (self._servers.get(uuid) is None or self._is_paused()
-                    or not self._leads()):
-                return            # no longer preemptible, or not the leader
             LOG.info('Deleting server %s, which was stopped as a victim.',
                      uuid)
             nova.force_delete(uuid)

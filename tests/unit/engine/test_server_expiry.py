@@ -172,6 +172,26 @@ class TestRetention(unittest.TestCase):
         self.make('abc', leads=lambda: not self.deleted()).delete_stopped()
         self.assertEqual(['a'], self.deleted())
 
+    def test_a_victim_that_is_started_as_the_database_is_slow(self):
+        def start(*_args):
+            self.nova.get.return_value = RUNNING
+            return True
+
+        def pause(_what):
+            if self.process.pauses.why.call_count > 1:
+                start()
+            return ''
+
+        for slow in ('pauses', 'leader'):
+            keeper = self.make('a', leads=start if slow == 'leader'
+                               else lambda: True)
+            self.nova.get.return_value = STOPPED
+            if slow == 'pauses':
+                self.process.pauses.why.side_effect = pause
+            keeper.delete_stopped()
+            self.assertEqual([], self.deleted(), slow)
+            self.assertEqual([decisions.KEPT], self.statuses(), slow)
+
     def test_a_started_victim_without_space_is_reported_once(self):
         """It is never deleted."""
         self.nova.get.return_value = RUNNING
