@@ -42,7 +42,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(35, 'hosts_with_guests_are_on', 'power')
+@fault(39, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -59,7 +59,7 @@ def servers_in_build_do_not_count():
     return mock.patch.object(power_steps, 'is_empty', is_empty)
 
 
-@fault(29, 'consumers_exist', 'power')
+@fault(64, 'consumers_exist', 'power')
 def hosts_are_not_woken_for_servers():
     """A host that a server came to as it fell asleep stays asleep."""
     return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
