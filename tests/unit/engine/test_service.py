@@ -110,20 +110,20 @@ class TestLeadership(test_process_lease.OwnerTestCase):
     def test_an_engine_whose_clock_is_wrong_does_not_lead(self):
         """It would end at once what has to last longer."""
         self.assertTrue(self.first.holds())
-        for seconds in 31, -31:
+        for seconds, sign in (90, '\\+'), (-90, '-'):
             self.set_clock(seconds)
             with self.assertLogs('nova_preempt.engine.service',
                                  'WARNING') as logs:
                 self.assertFalse(self.first.holds())
                 self.assertFalse(self.first.holds())
             line, = logs.output
-            self.assertIn(f'the database by {seconds:+} s', line)
+            self.assertRegex(line, f'the database by {sign}[0-9]+ s')
             self.set_clock(0)
             self.assertTrue(self.second.holds())
             self.assertFalse(self.first.holds())
             self.second.close()
             self.assertTrue(self.first.holds())
-        self.set_clock(28)
+        self.set_clock(10)
         self.assertTrue(self.first.holds())
 
     def set_clock(self, ahead_s):
