@@ -126,7 +126,7 @@ class Api:
     request = _calling('get_backlog_request')
     create_request = _calling('create_backlog_request')
     cancel_request = _calling('cancel_backlog_request', ignore_missing=False)
-    backlog_plan = _calling('get_backlog_plan')
+    backlog_statistics = _calling('get_backlog_statistics')
 
     energy_report = _calling('get_energy_report')
     energy_hosts = _listing('', 'energy_hosts')
