@@ -37,7 +37,7 @@ from tests.exploration.mended_fault import together
 
 # -- claims and hand-overs -------------------------------------------------
 
-@fault(41, 'space_is_held_first')
+@fault(7, 'space_is_held_first')
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
@@ -59,13 +59,13 @@ def lost_claim_is_refused():
     return mock.patch.object(allocation_claim.Claims, '_take', take)
 
 
-@fault(24, 'stand_ins_are_open')
+@fault(20, 'guests_keep_their_space')
 def lost_hand_over_is_done():
     """A hand-over counts as made though its answer is an error."""
     return returns(allocation_claim.Claims, '_is_handed_over', True)
 
 
-@fault(7, 'victims_end_once')
+@fault(6, 'victims_end_once')
 def victims_of_two_decisions():
     """Two decisions at once take the same victim."""
     return returns(decisions.Decisions, '_check_ending', None)
@@ -91,13 +91,13 @@ def _victims_of_any_owner():
     return mock.patch.object(decisions.Decisions, 'update_victim', update)
 
 
-@fault(27, 'acts_have_a_decision', 'interruptions')
+@fault(69, 'acts_have_a_decision', 'interruptions')
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
     return returns(process_lease.Lease, 'keeps', True)
 
 
-@fault(30, 'fitting_requests_are_served')
+@fault(41, 'guests_keep_their_space')
 def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
@@ -106,7 +106,7 @@ def leases_of_others_are_over():
     return mock.patch.object(process_lease.Lease, 'get_leases', get_leases)
 
 
-@fault(28, 'acts_have_a_decision', 'interruptions')
+@fault(149, 'acts_have_a_decision', 'interruptions')
 def expired_lease_is_renewed():
     """A process renews a lease that is over, as others take over."""
     def renew(self):
@@ -120,7 +120,7 @@ def expired_lease_is_renewed():
     return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
-@fault(1, 'fitting_requests_are_served')
+@fault(93, 'acts_have_a_decision')
 def work_of_threads_is_orphaned():
     """A process rolls back decisions that its own threads work on."""
     def is_orphan(*args, working_on, **kwargs):
@@ -129,7 +129,7 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault(116, 'guests_are_allocated', 'interruptions')
+@fault(115, 'one_decision_a_server', 'interruptions')
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):
@@ -141,7 +141,7 @@ def updates_without_owner():
         _victims_of_any_owner())
 
 
-@fault(592, 'victims_are_as_recorded')
+@fault()
 def late_records_are_written():
     """A slow process records a victim over what its successor recorded."""
     return _victims_of_any_owner()
@@ -155,7 +155,7 @@ def notices_are_cut_short():
     return returns(eviction_controller, 'notice_is_over', True)
 
 
-@fault(18, 'guests_keep_their_space')
+@fault(6, 'guests_keep_their_space')
 def deletions_count_as_done():
     """A victim counts as gone once Nova has begun to delete it."""
     def is_gone(seen, terms):
@@ -164,7 +164,7 @@ def deletions_count_as_done():
     return mock.patch.object(eviction_steps, 'is_gone', is_gone)
 
 
-@fault(12, 'notices_are_kept')
+@fault(83, 'notices_are_kept')
 def notices_start_early():
     """A notice counts from before all guests have been told."""
     def give(self, intent):
@@ -189,13 +189,13 @@ def ends_without_notice():
     return mock.patch.object(eviction_controller, '_give_notice', give)
 
 
-@fault(388, 'locks_are_kept')
+@fault(71, 'victims_are_on_the_host')
 def old_readings_count():
     """A victim ends by a reading of Nova's records that is old."""
     return returns(eviction_controller, 'is_fresh', True)
 
 
-@fault(17, 'pauses_are_kept')
+@fault(9, 'pauses_are_kept')
 def pauses_are_ignored():
     """Victims end while preemption is paused."""
     return returns(pause_reader.PauseReader, 'why', '')
@@ -232,14 +232,14 @@ def starts_before_a_lock_are_missed():
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
 
 
-@fault(1, 'notices_are_withdrawn', 'reservations')
+@fault(20, 'notices_are_withdrawn', 'reservations')
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
     return mock.patch.object(victim_evictor, 'eviction_status',
                              mock.Mock(MIGRATED='never'))
 
 
-@fault(2, 'minimum_runtimes_are_kept')
+@fault(11, 'minimum_runtimes_are_kept')
 def minimum_runtimes_are_ignored():
     """Servers end before the run time that was promised to them."""
     return returns(eligibility.Rules, 'promised_s', 0)
@@ -252,7 +252,7 @@ def _nothing_is_freed_later():
     return returns(repairs.AllocationRepair, '_free', False)
 
 
-@fault(4, 'nothing_is_left_open')
+@fault(56, 'nothing_is_left_open')
 def intents_are_left():
     """No process repairs a decision whose owner died while claiming."""
     def get(self):
@@ -268,7 +268,7 @@ def late_claims_arrive():
     return returns(rollback_allocations.RollbackAllocations, 'fence', [])
 
 
-@fault(13, 'consumers_exist', 'interruptions')
+@fault(36, 'consumers_exist', 'interruptions')
 def refused_servers_keep_space():
     """A roll-back leaves the space to the server that got it."""
     return together(
@@ -276,7 +276,7 @@ def refused_servers_keep_space():
                 '_released_by_server', []), _nothing_is_freed_later())
 
 
-@fault(7, 'guests_keep_their_space', 'interruptions')
+@fault(4, 'guests_keep_their_space', 'interruptions')
 def roll_back_in_steps():
     """A roll-back frees the space before the victims have it again."""
     def post(self, consumers):
@@ -292,7 +292,7 @@ def kept_victims_stay_stopped():
     return returns(victim_allocations, 'resume', None)
 
 
-@fault(67, 'kept_run_again', 'returns')
+@fault(10, 'kept_run_again', 'returns')
 def kept_victims_stay_off():
     """A victim that a failed shelve has switched off is not started again."""
     return returns(nova_api.NovaAPI, 'is_left_off', False)
@@ -316,13 +316,13 @@ def withdrawals_are_not_retried():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(433, 'consumers_exist', 'interruptions')
+@fault(115, 'consumers_exist', 'interruptions')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
     return returns(closing_rules, 'is_moving', False)
 
 
-@fault(5, 'guests_keep_their_space')
+@fault(8, 'guests_keep_their_space')
 def leaving_victims_are_gone():
     """A victim that is being deleted counts as gone in a roll-back."""
     def is_there(seen, host):
@@ -331,7 +331,7 @@ def leaving_victims_are_gone():
     return mock.patch.object(closing_rules, 'is_there', is_there)
 
 
-@fault(180, 'consumers_exist', 'interruptions')
+@fault(48, 'consumers_exist', 'interruptions')
 def deleted_victims_get_space():
     """A victim that was deleted during the roll-back keeps its space."""
     def close(self, decision, victim, was_there):
@@ -342,13 +342,13 @@ def deleted_victims_get_space():
                           close), _nothing_is_freed_later())
 
 
-@fault(234, 'consumers_exist')
+@fault(274, 'consumers_exist')
 def offloaded_victims_keep_space():
     """A victim that was offloaded during the roll-back keeps its space."""
     return returns(victim_allocations, 'free_offloaded', None)
 
 
-@fault(230, 'locks_are_kept')
+@fault()
 def locked_victims_end_in_roll_back():
     """A locked victim ends as its space was taken before the roll-back."""
     return mock.patch.object(
@@ -376,7 +376,7 @@ def late_notices_stay():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(283, 'victims_end_once', 'interruptions')
+@fault(196, 'victims_end_once', 'interruptions')
 def reopened_decisions_take_victims():
     """A late claim's roll-back takes victims that a newer decision has."""
     def reopen(self, uuid, owner):
@@ -391,7 +391,7 @@ def reopened_decisions_take_victims():
     return mock.patch.object(decisions.Decisions, 'reopen', reopen)
 
 
-@fault(16, 'notices_are_withdrawn', 'returns')
+@fault(247, 'notices_are_withdrawn', 'returns')
 def unshelved_victims_keep_their_notice():
     """A shelved victim that its owner unshelves keeps its old notice."""
     def get_victims(self, *statuses):
@@ -401,7 +401,7 @@ def unshelved_victims_keep_their_notice():
     return mock.patch.object(decisions.Decisions, 'get_victims', get_victims)
 
 
-@fault(78, 'fitting_requests_are_served')
+@fault(15, 'fitting_requests_are_served')
 def outdated_hosts_refuse_requests():
     """A host whose free capacity others took looks free for a minute."""
     def claim(self, state, real_claim, server_uuid):

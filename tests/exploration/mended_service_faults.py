@@ -34,7 +34,7 @@ def _power(state, change):
 
 # -- power -----------------------------------------------------------------
 
-@fault(5, 'hosts_with_guests_are_on', 'power')
+@fault(28, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_without_a_last_look():
     """A host is shut down that a server came to after the first look."""
     return _power(power_steps.SLEEPING, lambda real, facts, boot_timeout_s:
@@ -42,7 +42,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(39, 'hosts_with_guests_are_on', 'power')
+@fault(4, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -50,7 +50,7 @@ def hosts_sleep_as_soon_as_closed():
                        boot_timeout_s))
 
 
-@fault(13, 'hosts_with_guests_are_on', 'power')
+@fault(16, 'consumers_exist', 'power')
 def servers_in_build_do_not_count():
     """A host counts as empty though a server is to be built on it."""
     def is_empty(occupants, ignored=frozenset()):
@@ -74,7 +74,7 @@ def woken_hosts_stay_closed():
         args[0](*args[1:]), enable=False))
 
 
-@fault(1, 'hosts_on_are_open', 'power')
+@fault(2, 'hosts_on_are_open', 'power')
 def kept_hosts_stay_closed():
     """A host that does not go to sleep after all is not opened again."""
     def note(*args):
@@ -101,7 +101,7 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(13, 'requests_start_once', 'backlog')
+@fault(features='backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
