@@ -115,13 +115,13 @@ def lost_boots_are_refused():
         returns(state_from_servers._Judgement, '_is_void', False))
 
 
-@fault(1, 'trusts_have_a_request', 'backlog')
+@fault(2, 'trusts_have_a_request', 'backlog')
 def trusts_outlive_requests():
     """The trust of a request stays after its end."""
     return returns(keystone_trusts.Trusts, 'delete', None)
 
 
-@fault(5, 'trusts_have_a_request', 'backlog')
+@fault(22, 'trusts_have_a_request', 'backlog')
 def trusts_of_dead_submissions_stay():
     """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
@@ -152,7 +152,7 @@ def recommendations_stay():
                              lambda self, uuid, now_us: self._given.pop(uuid))
 
 
-@fault(44, 'recommendations_are_withdrawn', 'recommendations')
+@fault(23, 'recommendations_are_withdrawn', 'recommendations')
 def unanswered_recommendations_are_forgotten():
     """A recommendation whose change has no answer counts as before."""
     def write(self, uuid, *args):
@@ -166,7 +166,7 @@ def unanswered_recommendations_are_forgotten():
     return mock.patch.object(recommender.Recommender, '_write', write)
 
 
-@fault(66, 'recommendations_are_withdrawn', 'recommendations')
+@fault(features='recommendations')
 def refused_recommendations_are_forgotten():
     """A recommendation stays whose withdrawal Nova has refused once."""
     def write(self, *args):
