@@ -44,7 +44,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 
     A host without a row is ON. Its idle intervals are reset.
 
-    :param boot_s: how long it took to boot; None if it has not booted
+    :param boot_s: how long it took to boot; None keeps what is stored
     :param boots: see HostPower
     :returns: whether the host was in one of from_states
     """

@@ -356,21 +356,18 @@ class _HostSteps:
 
     def _move(self, step):
         item = self._item
-        values = {'boots': step.boots}
         if (step.enable or step.cycle) and not self._is_as_before():
             return False
         # NOTE: an operator may have disabled it meanwhile.
         if step.enable and self._host.is_ours:
             self._nova.enable_service(self._host.service_uuid)
-        if item.state == power_steps.WAKING and step.state == power_steps.ON:
-            # None if something else has powered it on, or it was on.
-            values['boot_s'] = self._facts.asked_s or None
         # NOTE: serialized, as each wake counts against the limit.
         with self._switcher._waking:
             if (power_steps.is_limited(step, self._facts)
                 and self._switcher.left() <= 0) or not self._switcher._move(
                     item.host, (item.state,), step.state,
-                    step.reason or item.reason, **values):
+                    step.reason or item.reason, boots=step.boots,
+                    boot_s=power_steps.measured_boot_s(step, self._facts)):
                 return False
         if step.cycle:
             self._driver.switch_off(item.host)

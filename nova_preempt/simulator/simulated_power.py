@@ -236,8 +236,7 @@ class SimulatedPower:
         if step.enable:
             host.disabled = False
             self._world.cloud.open(host.host)
-        if host.state == power_steps.WAKING and step.state == power_steps.ON:
-            host.boot_s = facts.age_s
+        host.boot_s = power_steps.measured_boot_s(step, facts) or host.boot_s
         self._move(host.host.name, step.state, step.reason or host.why,
                    step.boots)
         if step.cycle:

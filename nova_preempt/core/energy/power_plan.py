@@ -147,9 +147,8 @@ def required_hosts(hosts: Iterable[PowerHost], forecast: float,
 
     :param forecast: how many will have servers; parts of a host are rounded up
     """
-    reserved = sum(host.reserved for host in hosts)
-    return max(policy.minimum,
-               max(math.ceil(forecast), reserved) + policy.spare)
+    return max(policy.minimum, policy.spare + max(
+        math.ceil(forecast), sum(host.reserved for host in hosts)))
 
 
 def decide(hosts: Collection[PowerHost], forecast: float,

@@ -297,6 +297,15 @@ def _failed(facts: HostFacts, boot_timeout_s: float) -> Step:
     return _move(ASLEEP, 'it had failed to boot')
 
 
+def measured_boot_s(step: Step, facts: HostFacts) -> float | None:
+    """Return how long the boot took that a step ends, None if none did.
+
+    A host that somebody else has powered on, or that was on, shows nothing.
+    """
+    has_booted = facts.state == WAKING and step.state == ON
+    return (has_booted and facts.asked_s) or None
+
+
 _RULES = {EMPTYING: _empty, SLEEPING: _sleep, ASLEEP: _asleep,
           WAKING: _wake, FAILED: _failed}
 

@@ -125,9 +125,7 @@ def patience_s(step: DrainStep) -> float:
 
     Servers that block are not waited for.
     """
-    if step.blocking:
-        return notice_period.MARGIN_S
-    return max(step.lead_s, notice_period.MARGIN_S)
+    return max(0.0 if step.blocking else step.lead_s, notice_period.MARGIN_S)
 
 
 def wait_for_power(name: str, off: host_classification.OffHost,

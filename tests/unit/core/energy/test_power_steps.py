@@ -32,6 +32,20 @@ class StepsTestCase(unittest.TestCase):
         self.assertEqual(act, found.act)
 
 
+class TestMeasuredBoot(unittest.TestCase):
+
+    def test_only_a_boot_that_was_asked_for_is_measured(self):
+        on = power_steps.Step(Action.MOVE, 'on')
+        for state, asked_s, to, expected in (
+                ('waking', 95.0, on, 95.0), ('waking', 0.0, on, None),
+                ('sleeping', 95.0, on, None),
+                ('waking', 95.0, power_steps.Step(Action.MOVE, 'failed'),
+                 None)):
+            with self.subTest(state=state, asked_s=asked_s, to=to.state):
+                self.assertEqual(expected, power_steps.measured_boot_s(
+                    to, facts(state, asked_s=asked_s)))
+
+
 class TestEmptying(StepsTestCase):
 
     def test_a_dead_controller_closes_no_host(self):
