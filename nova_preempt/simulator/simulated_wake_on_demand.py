@@ -59,11 +59,12 @@ class WakeOnDemand:
     def _now_s(self) -> float:
         return self._world.events.now_us / SECOND
 
-    def wait(self, server: Server, where: Mask | None, *, may_wait: bool
+    def wait(self, server: Server, where: Mask | None, *, is_busy: bool
              ) -> bool:
         """Have a server wait for which there is no host; whether it does.
 
         :param where: a mask of the hosts that it may go to, None for all
+        :param is_busy: whether too many requests wait: then it wakes no host
         """
         options = self._power.options
         if server.kind.terms is not None or not options.demand_wakes:
@@ -73,8 +74,9 @@ class WakeOnDemand:
             server, wake_choice.Waiting(poll_timing.BoundedWait(
                 self._now_s, options.demand_wait_s, 1)))
         # No host would be any good to one that is refused for a reason.
-        names = [] if server.why_not else self._promise(wait, where)
-        if not names or not may_wait or wait.memory.limit.is_over(self._now_s):
+        names = [] if server.why_not or is_busy else self._promise(wait, where)
+        # A move does not wait.
+        if not names or server.moves or wait.memory.limit.is_over(self._now_s):
             self.over(server)
             return False
         wait.memory = wait.memory.promised(names)

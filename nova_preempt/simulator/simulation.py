@@ -255,9 +255,8 @@ class Simulation:
         if found is None:
             if self._power is None or not self._power.waking.wait(
                     server, self._reservations.where(server)[0],
-                    may_wait=server.moves is None
-                    and self._evictions.decisions.waiting
-                    < world.options.max_waiting_requests):
+                    is_busy=self._evictions.decisions.waiting
+                    >= world.options.max_waiting_requests):
                 self._refuse(server)
             return
         uuid, plan = found

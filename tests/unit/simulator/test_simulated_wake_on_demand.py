@@ -30,11 +30,15 @@ class TestWakeOnDemand(unittest.TestCase):
         self.fleet._move(name, state, '')
         self.fleet.states[name].since_us -= ago_s * SECOND
 
-    def wait(self):
-        return self.waking.wait(self.server, None, may_wait=True)
+    def wait(self, is_busy=False):
+        return self.waking.wait(self.server, None, is_busy=is_busy)
 
     def in_state(self, state):
         return list(self.fleet.in_state[state])
+
+    def test_a_request_wakes_no_host_while_too_many_wait(self):
+        self.assertFalse(self.wait(is_busy=True))
+        self.assertEqual([], self.in_state(power_steps.WAKING))
 
     def test_a_host_whose_boot_hangs_comes_last(self):
         self.set('h-1', power_steps.WAKING, 10_000)
