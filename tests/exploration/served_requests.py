@@ -91,7 +91,8 @@ def _fits(world, host, flavor):
                if each.host == host.name and _may_end(each)}
     # No scheduler evicts again at once whom it could not evict.
     evicted = evicted.difference(*(
-        each.parts.handover.stuck() for each in world.schedulers))
+        each.parts.handover.stuck() for each in world.schedulers
+        if each.parts))
     free = world.placement.providers[host.uuid].free(evicted)
     if world.settings.get(('preemption', 'actions'), ['delete'])[0] == 'stop':
         # A stopped server keeps its disk.
