@@ -5,7 +5,6 @@ Leases depend on the age of rows. Clocks of hosts differ; the database's clock
 is common to all of them.
 """
 
-from oslo_utils import timeutils
 import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import functions
@@ -25,17 +24,6 @@ class SecondsFromNow(functions.GenericFunction):
 def now():
     """Return the SQL expression of the current time, naive and in UTC."""
     return SecondsFromNow(0)
-
-
-def local_ahead_s(database):
-    """Return how many seconds this host's clock is ahead of the database's.
-
-    0 where the time that the query takes may be the reason.
-    """
-    before = timeutils.utcnow()
-    at, after = database.scalars(sa.select(now()))[0], timeutils.utcnow()
-    return max((before - at).total_seconds(),
-               min(0, (after - at).total_seconds()))
 
 
 @compiler.compiles(SecondsFromNow, 'sqlite')

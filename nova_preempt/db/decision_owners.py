@@ -5,6 +5,7 @@ The database's clock dates leases. An expired lease is never renewed: another
 process may take over the decisions of its owner.
 """
 
+from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt.db import database_clock
@@ -15,6 +16,7 @@ from nova_preempt.db import transaction_retries
 # How long rows of dead owners are kept. Decisions of an owner without a row
 # are recovered by their own age.
 _KEPT_S = 86_400
+_LEADER = sa.select(models.Leader.owner, database_clock.now())
 
 
 @transaction_retries.retried_upsert
@@ -56,14 +58,24 @@ def end(database, names):
 
 def get_leader(database) -> str:
     """Return the name of the leading engine, '' if there is none."""
-    return database.scalars(sa.select(models.Leader.owner))[0]
+    return database.scalars(_LEADER)[0]
+
+
+def get_leader_and_clock(database) -> tuple[str, float]:
+    """Return the leader, and the seconds our clock is ahead of the database's.
+
+    0 seconds where the time that the query takes may be the reason.
+    """
+    before = timeutils.utcnow()
+    (leader, at), after = database.read(_LEADER)[0], timeutils.utcnow()
+    return leader, max((before - at).total_seconds(),
+                       min(0, (after - at).total_seconds()))
 
 
 def replace_leader(database, old, new) -> bool:
     """Replace the leader; return False if it is no longer the old one."""
-    return database.write(
-        sa.update(models.Leader) .where(models.Leader.owner == old)
-        .values(owner=new)) == 1
+    return database.write(sa.update(models.Leader).where(
+        models.Leader.owner == old).values(owner=new)) == 1
 
 
 @transaction_retries.retried

@@ -6,7 +6,6 @@ from oslo_log import log as logging
 from nova_preempt.advice import eviction_sampler
 from nova_preempt.advice import recommender
 from nova_preempt.db import connection
-from nova_preempt.db import database_clock
 from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
 from nova_preempt.engine import headroom_task
@@ -64,13 +63,13 @@ class Leadership:
         return holds
 
     def _holds(self):
-        if abs(ahead_s := database_clock.local_ahead_s(self._db)) > CLOCK_S:
+        # NOTE: before the leader is read, as a new owner's name never leads.
+        me = self._owner.acquire()
+        leader, ahead_s = decision_owners.get_leader_and_clock(self._db)
+        if abs(ahead_s) > CLOCK_S:
             self.close()
             raise RuntimeError('its clock differs from that of the database '
                                f'by {ahead_s:+.0f} s')
-        # NOTE: before the leader is read, as a new owner's name never leads.
-        me = self._owner.acquire()
-        leader = decision_owners.get_leader(self._db)
         if leader == me:
             return self._owner.keeps([])
         if self._owner.get_leases().get(leader):

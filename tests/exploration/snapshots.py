@@ -83,6 +83,8 @@ class Watcher:
         self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
+        # {decision: its first owner}: whoever takes it over closes it.
+        self._makers = {}
         # Victims whose space is not theirs, by an act of an operator.
         self._robbed = set()
         self._reserved = reserved_hosts.ReservedHosts(world)
@@ -339,7 +341,9 @@ class Watcher:
                 uuid for uuid, move in world.nova.migrations.items()
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
-                leases.get(each.owner) and each.owner in owners))
+                leases.get(each.owner) and each.owner in owners
+                and each.owner == self._makers.setdefault(
+                    each.uuid, each.owner)))
                 for each in found),
             reservations=self._reserved.snapshot(self.reservations()),
             requests=tuple(map(self._waiting, self.requests())),

@@ -38,7 +38,7 @@ class TestLeadership(test_process_lease.OwnerTestCase):
         for each in self.owners:
             each.renew()
 
-    def away(self, name='get_leader'):
+    def away(self, name='get_leader_and_clock'):
         return mock.patch.object(decision_owners, name,
                                  side_effect=db_exc.DBConnectionError)
 
@@ -147,8 +147,10 @@ class TestLeadership(test_process_lease.OwnerTestCase):
         self.assertTrue(self.first.holds())
         leader = decision_owners.get_leader(self.db)
         for engine, holds in (self.first, True), (self.second, False):
-            with mock.patch.object(decision_owners, 'get_leader',
-                                   side_effect=['', leader]):
+            with (mock.patch.object(decision_owners, 'get_leader_and_clock',
+                                    return_value=('', 0)),
+                  mock.patch.object(decision_owners, 'get_leader',
+                                    return_value=leader)):
                 self.assertIs(holds, engine.holds())
 
     def test_no_engine_leads_without_the_database(self):
