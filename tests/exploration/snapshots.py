@@ -109,8 +109,8 @@ class Watcher:
                    for each in ([found] if found else decisions)
                    for victim in each.victims):
                 return            # it is deleted after its retention
-        if found is None and (self._is_of_reservation(server, method)
-                              or self._is_of_request(server, method)):
+        if self._is_of_request(server, method, found) or (
+                found is None and self._is_of_reservation(server, method)):
             return
         key = found and found.uuid, uuid
         victim = next((each for each in found.victims
@@ -200,11 +200,16 @@ class Watcher:
             {each.uuid for each in found}.intersection(
                 (server.spec.scheduler_hints or {}).get('reservation', ())))
 
-    @staticmethod
-    def _is_of_request(server, method):
-        """Return whether the backlog deletes a server of its own request."""
-        return method == 'delete' and any(
-            tag.tag.startswith('backlog:') for tag in server.tags)
+    def _is_of_request(self, server, method, found):
+        """Return whether the backlog deletes a server of its own request.
+
+        A victim only if its user has cancelled the request.
+        """
+        of = {tag.tag.split(':')[1] for tag in server.tags
+              if tag.tag.startswith('backlog:')}
+        return method == 'delete' and bool(of) and (found is None or any(
+            each.ends_servers and each.uuid in of
+            for each in self.requests()))
 
     @staticmethod
     def _rules(operation):
