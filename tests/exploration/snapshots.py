@@ -381,12 +381,14 @@ class Watcher:
         return self._read_once(_requests)
 
     def _waiting(self, each):
+        """Return a request; the backlog keeps failed servers with a lock."""
         of_it = f'backlog:{each.uuid}:'
         return invariant_snapshot.BacklogRequest(
             each.uuid, each.count, frozenset(
                 server.uuid for server in self._world.nova.servers.values()
-                if not server.deleted and any(
-                    tag.tag.startswith(of_it) for tag in server.tags)),
+                if not server.deleted and not (
+                    server.vm_state == 'error' and server.locked) and any(
+                        tag.tag.startswith(of_it) for tag in server.tags)),
             is_over=each.state in backlog_model.CLOSED, trust=each.trust_id)
 
     def _server(self, server):
