@@ -127,8 +127,8 @@ class ServerExpiry:
         elif found is stopped_victim_controller.NextAction.NOT_OURS:
             self._tell(found, uuid, server.host)
         else:
-            if server and victim_allocations.is_locked_by_us(server):
-                nova.unlock(uuid)     # its owner may unshelve it
+            if server:                # its owner may unshelve it
+                victim_allocations.unlock(nova, server)
             # GONE and SHELVED have the values of the statuses.
             self._process.decisions.update_victim(
                 decision_uuid, uuid, found.value)

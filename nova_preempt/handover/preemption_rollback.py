@@ -257,7 +257,8 @@ class PreemptionRollback:
                                               self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED) or (
             closing_rules.may_stay(seen, status))
-        if stays:
+        # An administrator may shelve it after our lock.
+        if stays or status == decisions.SHELVED:
             victim_allocations.resume(self._nova, victim, seen)
         if victim.notice_s and stays and not self._nova.clear_notice(
                 victim.server_uuid):
@@ -332,8 +333,7 @@ class PreemptionRollback:
         # Whatever its state, a server can be shelved or deleted.
         assert call is not None
         # Its owner could not unshelve it with our lock.
-        if victim_allocations.is_locked_by_us(seen):
-            self._nova.unlock(uuid)
+        victim_allocations.unlock(self._nova, seen)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise VictimBusy(f'server {uuid} is still to be ended')

@@ -31,6 +31,12 @@ def is_locked_by_us(server: ObservedServer) -> bool:
     return server.locked_reason == LOCKED
 
 
+def unlock(nova: nova_api.NovaAPI, server: ObservedServer) -> None:
+    """Unlock a server, unless its lock is not ours."""
+    if is_locked_by_us(server):
+        nova.unlock(server.uuid)
+
+
 def resume(nova: nova_api.NovaAPI, victim: decisions.Victim,
            server: ObservedServer | None) -> None:
     """Unlock a kept victim, and start it if its preemption has stopped it.
@@ -39,8 +45,7 @@ def resume(nova: nova_api.NovaAPI, victim: decisions.Victim,
     """
     if server is None:
         return
-    if is_locked_by_us(server):
-        nova.unlock(server.uuid)
+    unlock(nova, server)
     stopped = victim.asked == core_actions.STOP and (
         server.vm_state == 'stopped')
     if stopped or (victim.asked and nova.is_left_off(server)):
@@ -92,8 +97,7 @@ def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
             if not exc.is_capacity_conflict:
                 raise
             return False
-    if is_locked_by_us(server):
-        nova.unlock(victim.server_uuid)
+    unlock(nova, server)
     if victim.notice_s:
         nova.clear_notice(victim.server_uuid)
     return True

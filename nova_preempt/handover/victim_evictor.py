@@ -322,11 +322,11 @@ class EvictionRun:
             if not self._may_act(uuid):
                 return
             victim_allocations.leave_stopped(clients.placement, uuid)
-        if intent.status == eviction_status.MIGRATED:
-            if self.memory.pending[uuid].may_be_locked:
-                clients.nova.unlock(uuid)
-            if victim.notice_s:
-                clients.nova.clear_notice(uuid)
+        if self.memory.pending[uuid].may_be_locked and intent.status in (
+                eviction_status.MIGRATED, eviction_status.SHELVED):
+            clients.nova.unlock(uuid)
+        if intent.status == eviction_status.MIGRATED and victim.notice_s:
+            clients.nova.clear_notice(uuid)
         stand_in = allocation_claim.stand_ins(decision).get(uuid)
         if stand_in is not None:
             clients.placement.delete_allocations(stand_in)

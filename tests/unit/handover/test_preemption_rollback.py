@@ -373,6 +373,13 @@ class TestRollBack(roll_back.RollBackTestCase):
                          self.roll_back(asked='stop', action='stop'))
         self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
 
+    def test_stopped_by_us_and_then_shelved(self):
+        """Its owner can unshelve it."""
+        self.offload(host=None, locked_reason=victim_allocations.LOCKED)
+        self.assertEqual(db_decisions.SHELVED,
+                         self.roll_back(asked='stop', action='stop')['a'])
+        self.assertEqual([('unlock', 'a')], self.nova.calls)
+
     def test_still_being_stopped(self):
         """PreemptorOutcomes starts it once it is stopped."""
         self.nova.put('a', task_state='powering-off')

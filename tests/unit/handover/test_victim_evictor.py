@@ -656,19 +656,27 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, self.finish(cloud, 'a', action='stop').refusals)
         self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
 
-    def test_moved_after_it_was_locked(self):
-        cloud = self.cloud({'a': 3})
-        lock = cloud.lock
+    def test_moved_or_shelved_after_it_was_locked(self):
+        """Its owner can use it again."""
+        for vm_state, host, status in (
+                ('active', 'host2', db_decisions.MIGRATED),
+                ('shelved_offloaded', None, db_decisions.SHELVED)):
+            with self.subTest(vm_state):
+                self.setUp()
+                cloud = self.cloud({'a': 3})
+                lock = cloud.lock
 
-        def lock_late(uuid, reason):
-            lock(uuid, reason)
-            cloud.hosts[uuid] = 'host2'
+                def lock_late(uuid, reason, vm_state=vm_state, host=host,
+                              cloud=cloud, lock=lock):
+                    lock(uuid, reason)
+                    cloud.hosts[uuid] = host
+                    cloud.vm_states[uuid] = vm_state
 
-        cloud.lock = lock_late
-        self.end(cloud, 'a', action='stop')
-        self.assertEqual(['stop', 'lock', 'unlock'],
-                         [what for _time, what in cloud.asked['a']])
-        self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
+                cloud.lock = lock_late
+                self.end(cloud, 'a', action='stop')
+                self.assertEqual(['stop', 'lock', 'unlock'],
+                                 [what for _time, what in cloud.asked['a']])
+                self.assertEqual(status, self.statuses('a')[-1])
 
     def test_each_state_set_by_the_owner_leads_to_the_action(self):
         for action, vm_state, calls in (
