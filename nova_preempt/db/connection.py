@@ -104,14 +104,14 @@ class Database:
         return _named(self._facade.writer.using(_Context()))
 
     def read(self, query):
-        """Return the rows of a query of columns, in its own transaction."""
+        """Return the rows of a query, read in its own transaction."""
         with self.reader() as session:
-            return session.connection().execute(query).all()
+            return session.execute(query).all()
 
     def scalars(self, query):
         """Return the first column of the rows of a query."""
         with self.reader() as session:
-            return session.connection().scalars(query).all()
+            return session.scalars(query).all()
 
     def write(self, statement):
         """Execute a write in its own transaction; return the row count."""

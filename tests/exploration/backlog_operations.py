@@ -6,8 +6,10 @@ import types
 
 from nova_preempt.backlog import request_parser
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.db import backlog_store
 from nova_preempt.db import pauses
 from tests.exploration import operations
+from tests.exploration import processes
 from tests.exploration import traps
 
 _IMAGE = '20000000-0000-0000-0000-000000000000'
@@ -59,13 +61,14 @@ def change_request(world, watcher, rng):
     found = _open(watcher)
     if found:
         chosen = rng.choice(found)
-        context, token = _context(chosen.project_id)
+        uuid, (context, token) = chosen.uuid, _context(chosen.project_id)
         values = rng.choice((
             {'longest_wait_s': rng.choice((None, 100, 900))},
             {'count': 2, 'least_count': rng.choice((1, 2))},
             {'comes_back': rng.random() < 0.5}))
         operations.ask_api(world, lambda api: api.intake.change(
-            context, token, chosen, values))
+            context, token, backlog_store.get(processes.database(), uuid),
+            values))
 
 
 @operations.kind

@@ -67,6 +67,18 @@ def _holder(world):
     return hold
 
 
+def _task_runner(world):
+    """Return TaskHealth.run() that notes the errors of the engine's tasks."""
+    def run(health, name, work):
+        try:
+            return real(health, name, work)
+        except Exception as exc:
+            world.loop.note(exc)
+            raise
+    real = periodic_tasks.TaskHealth.run
+    return run
+
+
 def _cell_check(world):
     """Return NovaAPI._check_cell() that records the notices it refuses."""
     def check(api, method, uuid):
@@ -111,6 +123,8 @@ def patches(world):
         # engine that does not lead.
         mock.patch.object(lease_event_loop, 'POLL_S', 5.0),
         mock.patch.object(periodic_tasks, 'RETRY_S', 20.0),
+        mock.patch.object(periodic_tasks.TaskHealth, 'run',
+                          _task_runner(world)),
         mock.patch.object(host_records, 'is_up', _is_up),
         mock.patch.object(process_lease.LockFiles, 'hold', _holder(world)),
         *_transactions(world))

@@ -129,7 +129,7 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault(115, 'one_decision_a_server', 'interruptions')
+@fault(126, 'guests_keep_their_space', 'interruptions')
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):

@@ -101,17 +101,20 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(features='backlog')
+@fault(8, 'requests_start_once', 'backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
         found = real(status, kind, text, tries)
         return (boot_outcome.BootAnswer.LATER
                 if found is boot_outcome.BootAnswer.UNKNOWN else found)
-    real = boot_outcome.classify_answer
+    def retry_values(*args):
+        return {**real_values(*args), 'next_try_at': None}
+    real, real_values = boot_outcome.classify_answer, boot_outcome.retry_values
     # Servers of boots that were given up were not deleted then.
     return together(
         mock.patch.object(boot_outcome, 'classify_answer', classify),
+        mock.patch.object(boot_outcome, 'retry_values', retry_values),
         returns(state_from_servers._Judgement, '_is_void', False))
 
 
@@ -145,14 +148,14 @@ def strangers_are_kept():
 
 # -- recommendations -------------------------------------------------------
 
-@fault(2, 'recommendations_are_withdrawn', 'recommendations')
+@fault(6, 'notices_are_withdrawn', 'recommendations')
 def recommendations_stay():
     """A recommendation to leave stays after its cause is gone."""
     return mock.patch.object(recommender.Recommender, '_withdraw',
                              lambda self, uuid, now_us: self._given.pop(uuid))
 
 
-@fault(23, 'recommendations_are_withdrawn', 'recommendations')
+@fault(43, 'recommendations_are_withdrawn', 'recommendations')
 def unanswered_recommendations_are_forgotten():
     """A recommendation whose change has no answer counts as before."""
     def write(self, uuid, *args):
@@ -166,7 +169,7 @@ def unanswered_recommendations_are_forgotten():
     return mock.patch.object(recommender.Recommender, '_write', write)
 
 
-@fault(features='recommendations')
+@fault(8, 'recommendations_are_withdrawn', 'recommendations')
 def refused_recommendations_are_forgotten():
     """A recommendation stays whose withdrawal Nova has refused once."""
     def write(self, *args):

@@ -16,6 +16,9 @@ _CHANGES = (
     ('resize', 'revert_resize'), ('shelve', 'unshelve'), ('live_migrate',),
     ('delete',))
 
+_FAULTS = ('lost', 'lost', 'lost', 'refused', 'late', 'slow', 'crash',
+           'meanwhile')
+
 
 @operations.kind
 def reserve_ahead(world, watcher, rng):
@@ -49,15 +52,17 @@ def spot_is_changed(world, watcher, rng):
 def recommendation_is_disturbed(world, watcher, rng):
     """A call that gives or withdraws a recommendation fails.
 
-    A server that gets one without an answer is locked before the next try.
+    A server that gets one without an answer is locked before the next try, and
+    one that has one so that it is withdrawn.
     """
-    trap = traps.Trap(
-        rng.choice(('nova recommend', 'nova recommend', 'nova withdraw')),
-        rng.choice(('lost', 'lost', 'lost', 'refused', 'late', 'slow',
-                    'crash', 'meanwhile')))
+    trap = traps.Trap(*rng.choice((
+        ('nova recommend', rng.choice(_FAULTS)),
+        ('nova withdraw', rng.choice((*_FAULTS, 'meanwhile', 'meanwhile'))))))
     world.faults.traps.append(trap)
     before = {server.uuid for server in operations.live(world)
               if recommender.KEY in server.metadata}
+    if trap.call == 'nova withdraw' and before:
+        traps.attempt(world, rng.choice(sorted(before)), 'lock', is_admin=True)
     for _ in range(100):
         if trap not in world.faults.traps:
             break

@@ -20,6 +20,10 @@ class Crashed(BaseException):
     """The process of the task is dead, with all of its tasks."""
 
 
+#: Errors that no fault of the cloud explains.
+MISTAKES = AttributeError, LookupError, NameError, TypeError
+
+
 class Deadlock(Exception):
     """No task can run, and none waits for a time."""
 
@@ -70,6 +74,7 @@ class Task:
             pass
         except Exception as exc:  # noqa: BLE001 (whoever waits raises it)
             self.error = exc
+            self._loop.note(exc)
         finally:
             self.is_over = True
             self._loop.ended(self)
@@ -92,6 +97,7 @@ class Loop:
         self.trace = None         # called with a text for each event, if set
         #: Called between two steps, in the hub.
         self.watch = None
+        self.mistakes = []        # errors of MISTAKES, which end the run
         self._ready = []
         self._sleeping = []       # heap of (when, number, task, its wakes)
         self._number = 0
@@ -231,8 +237,15 @@ class Loop:
         self.current = None
         if task.is_over and task.error and task.process.is_trusted:
             raise task.error
+        if self.mistakes:
+            raise self.mistakes[0]
         if self.watch is not None:
             self.watch()
+
+    def note(self, exc):
+        """Note an error, in case it is one of MISTAKES."""
+        if isinstance(exc, MISTAKES):
+            self.mistakes.append(exc)
 
     def _set(self, now_s):
         self.now_s = max(self.now_s, now_s)
