@@ -19,9 +19,8 @@ from nova_preempt.db import models
 MAX_EVICTIONS = 10_000
 
 #: Statuses that a query can name.
-STATUSES = (decisions.INTENT, decisions.CLAIMED, decisions.ROLLING_BACK,
-            decisions.DONE,
-            decisions.ROLLED_BACK, decisions.ABORTED, decisions.REFUSED)
+STATUSES = (*decisions.OPEN, decisions.DONE, decisions.ROLLED_BACK,
+            decisions.ABORTED, decisions.REFUSED)
 
 
 def get_preemption(database, uuid, project_id=None):
@@ -69,9 +68,8 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
             (decision.created_at < marker.created_at) |
             ((decision.created_at == marker.created_at) &
              (decision.uuid < marker.uuid)))
-    query = query.order_by(decision.created_at.desc(), decision.uuid.desc())
-    if limit is not None:
-        query = query.limit(limit)
+    query = query.order_by(decision.created_at.desc(),
+                           decision.uuid.desc()).limit(limit)
     with database.reader() as session:
         return [decisions.load(row) for row in
                 session.execute(query).unique().scalars()]
@@ -81,6 +79,12 @@ def count_open(database):
     """Return the number of decisions that are not finished."""
     return database.scalars(sa.select(sa.func.count()).where(
         models.Decision.status.in_(decisions.OPEN)))[0]
+
+
+def count_victims(database, since):
+    """Return a Counter of the victims of preemptions since, by flavor."""
+    return collections.Counter(dict(map(tuple, database.read(_between(_counted(
+        None, (models.Victim.flavor,), (sa.func.count(),)), since, None)))))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -80,6 +80,14 @@ class TestQueries(test_decisions.TestSQLite):
                                                             'p'))
         self.assertIsNotNone(preemption_queries.get_preemption(self.db, 'd4'))
 
+    def test_victims(self):
+        """Those of refusals and of older preemptions do not count."""
+        self.assertEqual({'Big': 1, 'spot': 3},
+                         preemption_queries.count_victims(
+                             self.db, NOW - datetime.timedelta(days=1)))
+        self.assertEqual(0, preemption_queries.count_victims(
+            self.db, NOW).total())
+
     def test_statistics(self):
         flavors, total = preemption_queries.get_statistics(self.db)
         self.assertEqual([preemption_queries.PreemptionCounts(
