@@ -7,6 +7,7 @@ the record of a preemption and in a metric.
 """
 
 from collections.abc import Callable
+import itertools
 import time
 from typing import Any
 
@@ -79,24 +80,26 @@ class PreemptorOutcomes:
     def _follow(self, decision_uuid: str, uuid: str,
                 server: ObservedServer | None, unchanged_s: float) -> None:
         """Record the status of a victim that outlived its decision."""
-        found = self._decisions.get_decisions(victim_uuid=uuid)
-        victim = next(victim for each in found if each.uuid == decision_uuid
-                      for victim in each.victims if victim.server_uuid == uuid)
-        # Otherwise a later preemption evicts it, or has stopped it.
-        is_ours = decision_uuid == found[-1].uuid
+        victim, *others = (
+            victim for each in itertools.dropwhile(
+                lambda each: each.uuid != decision_uuid,
+                self._decisions.get_decisions(victim_uuid=uuid))
+            for victim in each.victims if victim.server_uuid == uuid)
+        # Whether a later preemption evicts it, or has stopped it.
+        later = {other.status for other in others} - {decisions.KEPT}
         status = closing_rules.last_status(
             None if server is None or server.deleted else server, victim.asked,
             unchanged_s)
-        if status is None:
+        if status is None or later - {*decisions.LEFT_PLACE,
+                                      decisions.MIGRATED}:
             return
-        nova = self._clients.nova
+        nova, placement = self._clients.nova, self._clients.placement
         try:
             if status == decisions.SHELVED:
-                victim_allocations.free_offloaded(self._clients.placement,
-                                                  victim, nova.get)
-            if status != decisions.GONE and is_ours:
+                victim_allocations.free_offloaded(placement, victim, nova.get)
+            if status != decisions.GONE and not later:
                 victim_allocations.resume(nova, victim, nova.get(uuid))
-            if status == decisions.KEPT and is_ours and victim.notice_s and (
+            if status == decisions.KEPT and not later and victim.notice_s and (
                     not nova.clear_notice(uuid)):
                 return
         except (nova_api.NovaError, placement_api.PlacementError,
@@ -115,9 +118,6 @@ class PreemptorOutcomes:
         if item.victims_in_vain and (found == closing_rules.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.victims_in_vain)
-            LOG.warning('%(number)d preemptible servers were evicted, but '
-                        'preemption %(uuid)s for server %(server)s is '
-                        '%(status)s.',
-                        {'number': item.victims_in_vain, 'uuid': item.uuid,
-                         'server': item.server_uuid,
-                         'status': found or item.status})
+            LOG.warning('%d preemptible servers were evicted, but preemption '
+                        '%s for server %s is %s.', item.victims_in_vain,
+                        item.uuid, item.server_uuid, found or item.status)

@@ -211,8 +211,8 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.unlock.assert_called_once_with('d-a')
 
-    def test_a_victim_of_a_later_preemption_stays_its_victim(self):
-        """That one has stopped and locked it, and has given it notice."""
+    def add_later(self):
+        """A victim that the first preemption stops gets a later one, too."""
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.decisions.update_victim('d', 'd-a', decisions.ENDING,
                                      asked='stop')
@@ -224,11 +224,27 @@ class TestOutcomes(test_decisions.TestSQLite):
         with self.db.writer() as session:
             session.get(models.Decision, 'd').created_at -= (
                 datetime.timedelta(seconds=30))
+
+    def test_a_victim_of_a_later_preemption_stays_its_victim(self):
+        """That one has stopped and locked it, and has given it notice."""
+        self.add_later()
         self.put('d-a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.decisions.update_victim('later', 'd-a', decisions.STOPPED)
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.start.assert_not_called()
         self.nova.unlock.assert_not_called()
         self.nova.clear_notice.assert_not_called()
+
+    def test_a_victim_that_a_later_preemption_keeps(self):
+        """That one has found it stopped, and does not start it."""
+        self.add_later()
+        self.put('d-a', 'stopped')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.nova.start.assert_not_called()
+        self.decisions.update_victim('later', 'd-a', decisions.KEPT)
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.start.assert_called_once_with('d-a')
 
     def test_a_victim_that_is_just_being_deleted(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
