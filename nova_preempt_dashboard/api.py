@@ -96,10 +96,12 @@ class Api:
 
     :ivar conn: an openstack.connection.Connection
     :param add_to: nova_preempt.sdk.add_to, which asks the API for its version
+    :param marks: [preemption]marks of nova.conf
     """
 
-    def __init__(self, conn, add_to):
+    def __init__(self, conn, add_to, marks=()):
         self.conn = conn
+        self.marks = marks
         self._add_to = add_to
 
     @functools.cached_property

@@ -74,4 +74,5 @@ def preemption(request):
                 settings, 'PREEMPTION_TIMEOUT_S', TIMEOUT_S),
             original_ip=auth_utils.get_client_ip(request)),
         region_name=request.user.services_region, app_name='horizon')
-    return api.Api(conn, sdk.add_to)
+    return api.Api(conn, sdk.add_to,
+                   getattr(settings, 'PREEMPTION_MARKS', ()))

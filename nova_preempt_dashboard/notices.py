@@ -18,19 +18,23 @@ class Notice:
     deadline: datetime.datetime
 
 
-def is_preemptible_flavor(flavor):
-    """Return whether servers of a Flavor of the SDK are preemptible."""
-    return specs.flavor_is_preemptible(flavor.extra_specs or {})
+def is_preemptible_flavor(flavor, marks=()):
+    """Return whether servers of a Flavor of the SDK are preemptible.
+
+    :param marks: [preemption]marks of nova.conf
+    """
+    return specs.flavor_is_preemptible(specs.translated(
+        flavor.extra_specs or {}, marks))
 
 
-def is_preemptible(server):
+def is_preemptible(server, marks=()):
     """Return whether a server of the SDK is preemptible.
 
     Its hints are known from the microversion 2.100 of Nova on.
     """
     return (specs.hint_is_preemptible(server.scheduler_hints)
-            or specs.flavor_is_preemptible(
-                (server.flavor or {}).get('extra_specs') or {}))
+            or specs.flavor_is_preemptible(specs.translated(
+                (server.flavor or {}).get('extra_specs') or {}, marks)))
 
 
 def of(server):

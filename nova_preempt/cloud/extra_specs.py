@@ -31,14 +31,16 @@ NAMESPACE = 'preemptible'
 _RESOURCES = re.compile('resources[a-zA-Z0-9_-]*:(.+)')
 
 
-def translated(extra_specs):
+def translated(extra_specs, marks=()):
     """Return extra specs with ours for those of LIFECYCLE, if allowed.
 
     Where a flavor has both, ours count.
+
+    :param marks: [preemption]marks where this option is not registered
     """
     found = LIFECYCLE.keys() & extra_specs.keys()
     if not found or 'lifecycle' not in getattr(
-            getattr(cfg.CONF, 'preemption', None), 'marks', ()):
+            getattr(cfg.CONF, 'preemption', None), 'marks', marks):
         return extra_specs
     return {**{LIFECYCLE[key]: extra_specs[key] for key in found},
             **extra_specs}

@@ -78,7 +78,7 @@ def _hosts(api, now):
 
 def _chances(api, _now):
     flavors = [item.id for item in api.flavors()
-               if notices.is_preemptible_flavor(item)][:1]
+               if notices.is_preemptible_flavor(item, api.marks)][:1]
     if not flavors:
         return 'warning', _('There is no preemptible flavor to ask about.')
     api.placement_chances(flavors)

@@ -29,9 +29,9 @@ class IndexView(common.PagedView):
         context = super().get_context_data(**kwargs)
         found = common.call(self.request, _('Unable to list servers.'),
                             self.api.servers, default=())
-        servers = [item for item in found if notices.is_preemptible(item)]
         # Those with notice first.
-        servers.sort(key=lambda item: notices.of(item) is None)
+        servers = sorted((item for item in found if notices.is_preemptible(
+            item, self.api.marks)), key=lambda item: notices.of(item) is None)
         context.update(
             servers_table=own.Servers(self.request, data=servers),
             count=len(servers),
@@ -50,7 +50,7 @@ class ChancesView(common.ApiMixin, tables.DataTableView):
 
     def _read(self):
         names = {flavor.id: flavor.name for flavor in self.api.flavors()
-                 if notices.is_preemptible_flavor(flavor)}
+                 if notices.is_preemptible_flavor(flavor, self.api.marks)}
         ids = sorted(names, key=names.get)
         since = periods.to_text(timezone.now() - PERIOD)
         # At the same time, as each is slow in a large cloud.

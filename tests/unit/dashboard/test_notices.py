@@ -4,7 +4,9 @@ import datetime
 import json
 import types
 import unittest
+from unittest import mock
 
+from nova_preempt.cloud import extra_specs
 from nova_preempt_dashboard import notices
 
 
@@ -26,6 +28,17 @@ class TestPreemptible(unittest.TestCase):
             with self.subTest(specs=specs):
                 self.assertEqual(answer, notices.is_preemptible(
                     server(specs)))
+
+    def test_names_of_watcher(self):
+        """Where [preemption]marks of nova.conf has them, too."""
+        named = server({'lifecycle:preemptable': 'true'})
+        flavor = types.SimpleNamespace(**named.flavor)
+        # Horizon does not know the options of Nova.
+        with mock.patch.object(extra_specs.cfg, 'CONF', object()):
+            for marks, answer in ((), False), (['lifecycle'], True):
+                self.assertEqual(answer, notices.is_preemptible(named, marks))
+                self.assertEqual(answer, notices.is_preemptible_flavor(
+                    flavor, marks))
 
     def test_hints(self):
         self.assertTrue(notices.is_preemptible(server(
