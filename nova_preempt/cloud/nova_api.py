@@ -117,13 +117,14 @@ class NovaAPI:
                 endpoint_override=group.endpoint_override)
         return self._client
 
-    def _check_cell(self, method, uuid):
+    def check_cell(self, method, uuid):
+        """Raise NovaError while the cell of a server does not answer."""
         if self.is_away(uuid):
             raise NovaError(
                 f'{method} server {uuid}: its cell does not answer')
 
     def _call(self, method, uuid, *args, kind='servers', **kwargs):
-        self._check_cell(method, uuid)
+        self.check_cell(method, uuid)
         with _errors(f'{method} server {uuid}'):
             try:
                 return getattr(getattr(self._get_client(), kind), method)(

@@ -259,7 +259,8 @@ class PreemptionRollback:
             closing_rules.may_stay(seen, status))
         # An administrator may shelve it after our lock.
         if stays or status == decisions.SHELVED:
-            victim_allocations.resume(self._nova, victim, seen)
+            victim_allocations.resume(self._decisions, self._nova, victim,
+                                      seen)
         if victim.notice_s and stays and not self._nova.clear_notice(
                 victim.server_uuid):
             # It is resized, for example. PreemptorOutcomes withdraws it later.

@@ -98,7 +98,8 @@ class PreemptorOutcomes:
             if status == decisions.SHELVED:
                 victim_allocations.free_offloaded(placement, victim, nova.get)
             if status != decisions.GONE and not later:
-                victim_allocations.resume(nova, victim, nova.get(uuid))
+                victim_allocations.resume(self._decisions, nova, victim,
+                                          nova.get(uuid))
             if status == decisions.KEPT and not later and victim.notice_s and (
                     not nova.clear_notice(uuid)):
                 return

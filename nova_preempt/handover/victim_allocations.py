@@ -37,13 +37,16 @@ def unlock(nova: nova_api.NovaAPI, server: ObservedServer) -> None:
         nova.unlock(server.uuid)
 
 
-def resume(nova: nova_api.NovaAPI, victim: decisions.Victim,
-           server: ObservedServer | None) -> None:
+def resume(store: decisions.Decisions, nova: nova_api.NovaAPI,
+           victim: decisions.Victim, server: ObservedServer | None) -> None:
     """Unlock a kept victim, and start it if its preemption has stopped it.
 
     A failed shelve may have switched it off, see closing_rules.is_left_off().
+    One that an earlier preemption has stopped stays so.
     """
-    if server is None:
+    if server is None or server.uuid in {
+            each.server_uuid for _, each in
+            store.get_victims(decisions.STOPPED)}:
         return
     unlock(nova, server)
     stopped = victim.asked == core_actions.STOP and (
@@ -119,8 +122,7 @@ def holds(placement: placement_api.Placement, uuid: str,
         if not is_gone:
             raise
         # It is deleted, so the preemption need not wait.
-        LOG.warning('Cannot read the allocations of victim %(uuid)s: '
-                    '%(exc)s', {'uuid': uuid, 'exc': exc})
+        LOG.warning('Cannot read the allocations of victim %s: %s', uuid, exc)
         return False
     if is_gone or (seen is not None and closing_rules.is_at_rest(seen)):
         return bool(allocations)

@@ -193,11 +193,11 @@ class EvictionRun:
         except nova_api.NovaError as exc:
             LOG.warning('Cannot evict victim %s yet: %s', intent.victim, exc)
         except (placement_api.Conflict, placement_api.PlacementError) as exc:
-            LOG.warning('Cannot read the allocations of victim %(uuid)s: '
-                        '%(exc)s', {'uuid': intent.victim, 'exc': exc})
+            LOG.warning('Cannot read the allocations of victim %s: %s',
+                        intent.victim, exc)
         except db_exc.DBError as exc:
-            LOG.warning('Cannot record the eviction of victim %(uuid)s yet: '
-                        '%(exc)s', {'uuid': intent.victim, 'exc': exc})
+            LOG.warning('Cannot record the eviction of victim %s yet: %s',
+                        intent.victim, exc)
 
     def _check_all(self) -> None:
         """Check the deadline, our lease and pauses.
@@ -265,8 +265,7 @@ class EvictionRun:
                 uuid, victim.action, self._view.victims[uuid].terms.action,
                 deadline, decision.operation, decision.uuid)
         except nova_api.NovaError as exc:
-            LOG.warning('Cannot write the notice of victim %(uuid)s: %(exc)s',
-                        {'uuid': uuid, 'exc': exc})
+            LOG.warning('Cannot write the notice of victim %s: %s', uuid, exc)
         if not self._terminator.owner.keeps([decision]):
             # Another process may have rolled it back before the notice came.
             with contextlib.suppress(nova_api.NoAnswer):
@@ -281,7 +280,9 @@ class EvictionRun:
     def _ask(self, intent: eviction_values.CallNova) -> None:
         """Call Nova for a victim."""
         uuid, method = intent.victim, intent.method
-        decision, _ = self._victims[uuid]
+        clients, (decision, _) = self._terminator.clients, self._victims[uuid]
+        # Before it counts as asked: a pause stops it until then.
+        clients.nova.check_cell(method, uuid)
         if intent.is_recorded:
             self._terminator.decisions.update_victim(
                 decision.uuid, uuid, db_decisions.ENDING, decision.owner,
@@ -291,13 +292,12 @@ class EvictionRun:
         self.memory = self.memory.note(uuid, asked=method,
                                        asked_us=self.memory.acted_us)
         try:
-            getattr(self._terminator.clients.nova, method)(uuid)
+            getattr(clients.nova, method)(uuid)
         except nova_api.NovaError as exc:
             if method != 'live_migrate':
                 raise
             # The answer may be lost; Nova's records show the outcome.
-            LOG.info('Cannot ask Nova to migrate victim %(uuid)s: %(exc)s',
-                     {'uuid': uuid, 'exc': exc})
+            LOG.info('Cannot ask Nova to migrate victim %s: %s', uuid, exc)
         if method == 'live_migrate':
             # It may have taken long: earlier readings do not count.
             self.memory = self.memory.note(uuid, asked_us=self._now_us())
@@ -342,10 +342,8 @@ class EvictionRun:
     def _spare(self, intent: eviction_values.SpareVictim) -> None:
         if intent.uuid in self._victims:
             decision, _ = self._victims[intent.uuid]
-            LOG.info('Victim %(uuid)s of preemption %(decision)s must not be '
-                     'evicted: %(why)s.', {
-                         'uuid': intent.uuid, 'why': intent.why,
-                         'decision': decision.uuid})
+            LOG.info('Victim %s of preemption %s must not be evicted: %s.',
+                     intent.uuid, decision.uuid, intent.why)
         else:
             LOG.info('Preemption %(uuid)s evicts no victims: %(why)s.',
                      {'uuid': intent.uuid, 'why': intent.why})

@@ -14,6 +14,9 @@ from nova_preempt.power import power_errors
 NAMESPACE = 'nova_preempt.power_driver'
 
 _POLL_INTERVAL_S = 2
+# The longest reading of a host's state before it is switched off: servers may
+# arrive meanwhile.
+_MOST_S = 10.0
 
 
 class Driver:
@@ -151,8 +154,13 @@ class ConditionPoller:
     def switch(self, host, is_so, ask, timeout_s, what):
         """Call ask() unless is_so() is true, and wait until it is.
 
-        :raises PowerError: ask() failed, or it is not true in time
+        :raises PowerError: ask() failed, or it is not true in time; or the
+            first answer took so long that the host may have servers by now
         """
+        began_s = self._clock()
         if not is_so():
+            if self._clock() - began_s > _MOST_S:
+                raise power_errors.PowerError(
+                    host, f'its state took longer than {_MOST_S:g} s to read')
             ask()
             self.wait(host, is_so, timeout_s, what)

@@ -333,8 +333,7 @@ class _HostSteps:
         return self._take_power(self._driver.switch_off, cut=True)
 
     def _take_power(self, call, cut):
-        seen, age_s, _closed_s = self._switcher._seen.see(
-            self._item, self._host)
+        seen, age_s, _ = self._switcher._seen.see(self._item, self._host)
         if age_s - self._facts.age_s > _LOOK_AGE_S:
             return self._know(empty=None)
         seen.asked_s = min(seen.asked_s, age_s)

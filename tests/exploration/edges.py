@@ -80,7 +80,7 @@ def _task_runner(world):
 
 
 def _cell_check(world):
-    """Return NovaAPI._check_cell() that records the notices it refuses."""
+    """Return NovaAPI.check_cell() that records the notices it refuses."""
     def check(api, method, uuid):
         try:
             real(api, method, uuid)
@@ -89,7 +89,7 @@ def _cell_check(world):
                 # The eviction goes on from now.
                 world.watcher.notice(uuid, world.loop.now_s)
             raise
-    real = nova_api.NovaAPI._check_cell
+    real = nova_api.NovaAPI.check_cell
     return check
 
 
@@ -101,7 +101,7 @@ def patches(world):
                           lambda: processes.ReportClient(world)),
         mock.patch.object(nova_api.NovaAPI, '_get_client',
                           lambda _api: nova_client.Client(world)),
-        mock.patch.object(nova_api.NovaAPI, '_check_cell',
+        mock.patch.object(nova_api.NovaAPI, 'check_cell',
                           _cell_check(world)),
         mock.patch.object(nova_api, 'load_session',
                           lambda _conf: keystone.Session(world)),

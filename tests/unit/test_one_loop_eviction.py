@@ -125,6 +125,9 @@ class Terminator:
     def _note(self, event, uuid):
         self.events.append((int(self.now + 1e-6), event, uuid))
 
+    def check_cell(self, method, uuid):
+        """It answers."""
+
     def __getattr__(self, name):
         if name not in CALLS:
             raise AttributeError(name)

@@ -94,6 +94,10 @@ class FakeDatabase:
         return [each for each in [self.decision, *self.later]
                 if each.status in statuses]
 
+    def get_victims(self, *statuses):
+        return [(each.uuid, victim) for each in self.later
+                for victim in each.victims if victim.status in statuses]
+
     def get_open_decisions(self):
         return [(each, 0) for each in [self.decision, *self.later]
                 if each.status in db_decisions.OPEN]

@@ -246,6 +246,18 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.assertEqual(['kept'], self.statuses('d'))
         self.nova.start.assert_called_once_with('d-a')
 
+    def test_a_victim_that_an_earlier_preemption_has_stopped(self):
+        """Its owner must not start it: others have its space."""
+        self.add_later()
+        self.decisions.update_victim('d', 'd-a', decisions.STOPPED)
+        self.put('d-a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.decisions.update_decision('later', '', decisions.ROLLED_BACK)
+        self.outcomes.note()
+        self.now_s += 60
+        self.assertEqual(['kept'], self.statuses('later'))
+        self.nova.unlock.assert_not_called()
+        self.nova.start.assert_not_called()
+
     def test_a_victim_that_is_just_being_deleted(self):
         self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
         self.put('d-a', 'deleted')

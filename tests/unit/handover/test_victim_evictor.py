@@ -71,6 +71,7 @@ class FakeCloud:
         self.clock = clock
         self.seconds = seconds
         self.refuse = refuse
+        self.away_until = 0
         self.host_after = None                       # one is offloaded
         self.asked = collections.defaultdict(list)   # uuid: [(time, what)]
         self.shown = {}                              # uuid: action in notice
@@ -90,6 +91,10 @@ class FakeCloud:
             self._due[uuid] = self.clock.now + self.seconds[uuid], what
 
         return ask
+
+    def check_cell(self, method, uuid):
+        if self.clock.now < self.away_until:
+            raise nova_api.NovaError('its cell does not answer')
 
     def lock(self, uuid, reason):
         self.asked[uuid].append((self.clock.now, 'lock'))
@@ -268,6 +273,14 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 5, 'b': 9})
         self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30))
         self.assertEqual({'a', 'b'}, set(cloud.asked))
+
+    def test_a_pause_while_the_cell_does_not_answer(self):
+        """Nothing has begun yet."""
+        self.halted_at = 140
+        cloud = self.cloud({'a': 5})
+        cloud.away_until = 150
+        self.assertRaises(exceptions.Paused, self.end, cloud, 'a', notice_s=30)
+        self.assertEqual({}, cloud.asked)
 
     def test_a_failed_record_is_written_again_later(self):
         self.decisions.update_victim.side_effect = [

@@ -49,6 +49,18 @@ class TestWaiter(WaitingTestCase):
         self.assertEqual('host a: it was not shut down within 300 s', str(exc))
         self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
 
+    def test_a_controller_that_is_slow_before_the_shutdown(self):
+        """The host may have servers by now: it is looked at again."""
+        def is_off():
+            self.waiting.sleep(11)
+            return False
+
+        exc = self.assertRaises(
+            power_errors.PowerError, self.waiter.switch, 'a', is_off,
+            self.fail, 300, 'shut down')
+        self.assertEqual('host a: its state took longer than 10 s to read',
+                         str(exc))
+
     def test_a_host_that_is_off(self):
         self.shut_down(self.fail, set())
         self.assertEqual(1000, self.waiting.now_s)
