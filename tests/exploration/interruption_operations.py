@@ -5,6 +5,7 @@ Each waits for its moment by a trap on the next calls.
 """
 
 from nova_preempt.core.eviction import closing_rules
+from tests.exploration import eviction_operations
 from tests.exploration import faults
 from tests.exploration import operations
 from tests.exploration import traps
@@ -43,10 +44,18 @@ def _rolled_back(world):
 def owner_stands_still(world, watcher, rng):
     """The owner of a decision stands still while it asks for an end.
 
-    Its call is refused afterwards.
+    Its call is refused afterwards. Meanwhile an operator may free what it has
+    claimed, and lock the victim.
     """
+    is_robbed = rng.random() < 0.5
+
     def stand_still(world, _call):
         process = world.loop.current.process
+        if is_robbed:
+            world.loop.start(
+                world.operator, 'audit',
+                lambda: eviction_operations.allocations_are_audited(
+                    world, watcher, rng))
         process.cut_until_s = world.loop.now_s + _LOST_S
         world.loop.sleep(_LOST_S)
         raise faults.ERRORS['nova'](lost=False)
@@ -58,12 +67,30 @@ def owner_stands_still(world, watcher, rng):
 
 @operations.kind
 def claimant_is_cut_off(world, watcher, rng):
-    """A process does not reach the database once it has claimed."""
+    """A process does not reach the database once it has claimed.
+
+    Or as it records the notices of its victims.
+    """
     def cut(world, _call):
         world.loop.current.process.cut_until_s = world.loop.now_s + _LOST_S
 
-    _await(world, 'post /allocations', lambda world: any(
-        each.status == 'intent' for each in watcher.open_decisions()), cut)
+    def cut_before(world, call):
+        cut(world, call)
+        world.loop.sleep(_LOST_S)
+
+    def has_claimed(world):
+        return any(
+            each.status == 'claimed' and watcher.is_by_owner(each)
+            and any(victim.status == 'pending' and victim.notice_s
+                    for victim in each.victims)
+            for each in watcher.open_decisions())
+
+    if rng.random() < 0.5:
+        _await(world, 'post /allocations', lambda world: any(
+            each.status == 'intent' for each in watcher.open_decisions()), cut)
+    else:
+        _await(world, 'database begin', has_claimed, cut_before,
+               most=5000)
 
 
 @operations.kind

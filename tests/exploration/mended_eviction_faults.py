@@ -37,7 +37,7 @@ from tests.exploration.mended_fault import together
 
 # -- claims and hand-overs -------------------------------------------------
 
-@fault(7, 'space_is_held_first')
+@fault(28, 'space_is_held_first')
 def ends_without_claim():
     """Victims end without a check that their space is still claimed."""
     return mock.patch.object(
@@ -59,19 +59,19 @@ def lost_claim_is_refused():
     return mock.patch.object(allocation_claim.Claims, '_take', take)
 
 
-@fault(20, 'guests_keep_their_space')
+@fault(6, 'guests_keep_their_space')
 def lost_hand_over_is_done():
     """A hand-over counts as made though its answer is an error."""
     return returns(allocation_claim.Claims, '_is_handed_over', True)
 
 
-@fault(6, 'victims_end_once')
+@fault(14, 'victims_end_once')
 def victims_of_two_decisions():
     """Two decisions at once take the same victim."""
     return returns(decisions.Decisions, '_check_ending', None)
 
 
-@fault(34, 'done_is_done')
+@fault(10, 'done_is_done')
 def stuck_victims_have_ended():
     """A victim that does not end in time counts as ended."""
     def settle(self, found, ended, limit=None):
@@ -91,13 +91,13 @@ def _victims_of_any_owner():
     return mock.patch.object(decisions.Decisions, 'update_victim', update)
 
 
-@fault(69, 'acts_have_a_decision', 'interruptions')
+@fault(34, 'owners_act', 'interruptions')
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
     return returns(process_lease.Lease, 'keeps', True)
 
 
-@fault(41, 'guests_keep_their_space')
+@fault(1, 'fitting_requests_are_served')
 def leases_of_others_are_over():
     """A process takes over the decisions of processes that live."""
     def get_leases(self):
@@ -106,7 +106,7 @@ def leases_of_others_are_over():
     return mock.patch.object(process_lease.Lease, 'get_leases', get_leases)
 
 
-@fault(149, 'acts_have_a_decision', 'interruptions')
+@fault(147, 'acts_have_a_decision', 'interruptions')
 def expired_lease_is_renewed():
     """A process renews a lease that is over, as others take over."""
     def renew(self):
@@ -120,7 +120,7 @@ def expired_lease_is_renewed():
     return mock.patch.object(process_lease.Lease, 'renew', renew)
 
 
-@fault(93, 'acts_have_a_decision')
+@fault(30, 'fitting_requests_are_served')
 def work_of_threads_is_orphaned():
     """A process rolls back decisions that its own threads work on."""
     def is_orphan(*args, working_on, **kwargs):
@@ -129,7 +129,7 @@ def work_of_threads_is_orphaned():
     return mock.patch.object(requester_liveness, 'is_orphan', is_orphan)
 
 
-@fault(126, 'guests_keep_their_space', 'interruptions')
+@fault(22, 'victims_are_as_recorded', 'interruptions')
 def updates_without_owner():
     """A process changes decisions that another one has taken over."""
     def update(self, uuid, owner, status, **values):
@@ -141,7 +141,7 @@ def updates_without_owner():
         _victims_of_any_owner())
 
 
-@fault()
+@fault(8, 'victims_are_as_recorded', 'interruptions')
 def late_records_are_written():
     """A slow process records a victim over what its successor recorded."""
     return _victims_of_any_owner()
@@ -149,7 +149,7 @@ def late_records_are_written():
 
 # -- the end of victims ----------------------------------------------------
 
-@fault(2, 'notices_are_kept')
+@fault(3, 'notices_are_kept')
 def notices_are_cut_short():
     """Victims end before their notice is over."""
     return returns(eviction_controller, 'notice_is_over', True)
@@ -164,7 +164,7 @@ def deletions_count_as_done():
     return mock.patch.object(eviction_steps, 'is_gone', is_gone)
 
 
-@fault(83, 'notices_are_kept')
+@fault(24, 'notices_are_kept')
 def notices_start_early():
     """A notice counts from before all guests have been told."""
     def give(self, intent):
@@ -178,7 +178,7 @@ def notices_start_early():
                            {eviction_values.GiveNotice: give})
 
 
-@fault(380, 'notices_are_kept')
+@fault(12, 'notices_are_kept')
 def ends_without_notice():
     """Victims that got no notice end once their host is back."""
     def give(*args):
@@ -189,13 +189,13 @@ def ends_without_notice():
     return mock.patch.object(eviction_controller, '_give_notice', give)
 
 
-@fault(71, 'victims_are_on_the_host')
+@fault(197, 'locks_are_kept')
 def old_readings_count():
     """A victim ends by a reading of Nova's records that is old."""
     return returns(eviction_controller, 'is_fresh', True)
 
 
-@fault(9, 'pauses_are_kept')
+@fault(6, 'pauses_are_kept')
 def pauses_are_ignored():
     """Victims end while preemption is paused."""
     return returns(pause_reader.PauseReader, 'why', '')
@@ -226,13 +226,13 @@ def stopped_victims_are_not_locked():
     return mock.patch.object(eviction_steps, '_end', end)
 
 
-@fault(25, 'guests_keep_their_space')
+@fault(369, 'guests_keep_their_space')
 def starts_before_a_lock_are_missed():
     """A stopped victim counts as such by a reading before its lock."""
     return mock.patch.object(eviction_steps, 'LOCKED_S', -1000.0)
 
 
-@fault(20, 'notices_are_withdrawn', 'reservations')
+@fault(16, 'notices_are_withdrawn', 'reservations')
 def migrated_victims_keep_their_notice():
     """A victim that was migrated keeps its notice and our lock."""
     return mock.patch.object(victim_evictor, 'eviction_status',
@@ -262,7 +262,7 @@ def intents_are_left():
     return mock.patch.object(decisions.Decisions, 'get_open_decisions', get)
 
 
-@fault(25, 'stand_ins_are_open')
+@fault(4, 'stand_ins_are_open')
 def late_claims_arrive():
     """A claim that arrives after its roll-back takes the space."""
     return returns(rollback_allocations.RollbackAllocations, 'fence', [])
@@ -276,7 +276,7 @@ def refused_servers_keep_space():
                 '_released_by_server', []), _nothing_is_freed_later())
 
 
-@fault(4, 'guests_keep_their_space', 'interruptions')
+@fault(3, 'guests_keep_their_space', 'interruptions')
 def roll_back_in_steps():
     """A roll-back frees the space before the victims have it again."""
     def post(self, consumers):
@@ -286,43 +286,43 @@ def roll_back_in_steps():
                              post)
 
 
-@fault(35, 'kept_run_again')
+@fault(148, 'kept_run_again')
 def kept_victims_stay_stopped():
     """A victim that was stopped and is kept is not started again."""
     return returns(victim_allocations, 'resume', None)
 
 
-@fault(10, 'kept_run_again', 'returns')
+@fault(8, 'kept_run_again', 'returns')
 def kept_victims_stay_off():
     """A victim that a failed shelve has switched off is not started again."""
     return returns(nova_api.NovaAPI, 'is_left_off', False)
 
 
-@fault(2, 'notices_are_withdrawn')
+@fault(3, 'notices_are_withdrawn')
 def notices_are_left():
     """A victim that is kept has its notice for ever."""
     return returns(nova_api.NovaAPI, 'clear_notice', True)
 
 
-@fault(219, 'notices_are_withdrawn')
+@fault(157, 'notices_are_withdrawn')
 def withdrawals_are_not_retried():
     """A notice stays where Nova is away for the call that withdraws it."""
-    def clear(self, uuid):
+    def clear(self, *args):
         try:
-            return real(self, uuid)
+            return real(self, *args)
         except nova_api.NovaError:
             return True
     real = nova_api.NovaAPI.clear_notice
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(115, 'consumers_exist', 'interruptions')
+@fault(419, 'guests_keep_their_space', 'interruptions')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
     return returns(closing_rules, 'is_moving', False)
 
 
-@fault(8, 'guests_keep_their_space')
+@fault(48, 'guests_keep_their_space')
 def leaving_victims_are_gone():
     """A victim that is being deleted counts as gone in a roll-back."""
     def is_there(seen, host):
@@ -331,7 +331,7 @@ def leaving_victims_are_gone():
     return mock.patch.object(closing_rules, 'is_there', is_there)
 
 
-@fault(48, 'consumers_exist', 'interruptions')
+@fault(12, 'consumers_exist', 'interruptions')
 def deleted_victims_get_space():
     """A victim that was deleted during the roll-back keeps its space."""
     def close(self, decision, victim, was_there):
@@ -342,13 +342,13 @@ def deleted_victims_get_space():
                           close), _nothing_is_freed_later())
 
 
-@fault(274, 'consumers_exist')
+@fault(234, 'consumers_exist')
 def offloaded_victims_keep_space():
     """A victim that was offloaded during the roll-back keeps its space."""
     return returns(victim_allocations, 'free_offloaded', None)
 
 
-@fault()
+@fault(396, 'locks_are_kept', 'interruptions')
 def locked_victims_end_in_roll_back():
     """A locked victim ends as its space was taken before the roll-back."""
     return mock.patch.object(
@@ -367,7 +367,7 @@ def roll_backs_end_victims_at_once():
                              end)
 
 
-@fault(34, 'notices_are_withdrawn')
+@fault(10, 'notices_are_withdrawn')
 def late_notices_stay():
     """A notice stays that was written after the decision was rolled back."""
     def clear(self, uuid, decision_uuid=''):
@@ -376,7 +376,7 @@ def late_notices_stay():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(196, 'victims_end_once', 'interruptions')
+@fault(436, 'victims_end_once', 'interruptions')
 def reopened_decisions_take_victims():
     """A late claim's roll-back takes victims that a newer decision has."""
     def reopen(self, uuid, owner):
@@ -391,7 +391,7 @@ def reopened_decisions_take_victims():
     return mock.patch.object(decisions.Decisions, 'reopen', reopen)
 
 
-@fault(247, 'notices_are_withdrawn', 'returns')
+@fault(33, 'notices_are_withdrawn', 'returns')
 def unshelved_victims_keep_their_notice():
     """A shelved victim that its owner unshelves keeps its old notice."""
     def get_victims(self, *statuses):
@@ -401,7 +401,7 @@ def unshelved_victims_keep_their_notice():
     return mock.patch.object(decisions.Decisions, 'get_victims', get_victims)
 
 
-@fault(15, 'fitting_requests_are_served')
+@fault(36, 'fitting_requests_are_served')
 def outdated_hosts_refuse_requests():
     """A host whose free capacity others took looks free for a minute."""
     def claim(self, state, real_claim, server_uuid):

@@ -42,7 +42,7 @@ def hosts_sleep_without_a_last_look():
                        boot_timeout_s))
 
 
-@fault(4, 'hosts_with_guests_are_on', 'power')
+@fault(28, 'hosts_with_guests_are_on', 'power')
 def hosts_sleep_as_soon_as_closed():
     """A host is shut down while a request that chose it is still built."""
     return _power(power_steps.EMPTYING, lambda real, facts, boot_timeout_s:
@@ -50,7 +50,7 @@ def hosts_sleep_as_soon_as_closed():
                        boot_timeout_s))
 
 
-@fault(16, 'consumers_exist', 'power')
+@fault(13, 'consumers_exist', 'power')
 def servers_in_build_do_not_count():
     """A host counts as empty though a server is to be built on it."""
     def is_empty(occupants, ignored=frozenset()):
@@ -59,7 +59,7 @@ def servers_in_build_do_not_count():
     return mock.patch.object(power_steps, 'is_empty', is_empty)
 
 
-@fault(64, 'consumers_exist', 'power')
+@fault(29, 'consumers_exist', 'power')
 def hosts_are_not_woken_for_servers():
     """A host that a server came to as it fell asleep stays asleep."""
     return _power(power_steps.ASLEEP, lambda real, facts, boot_timeout_s:
@@ -101,7 +101,7 @@ def powered_on_hosts_stay_asleep():
 
 # -- backlog ---------------------------------------------------------------
 
-@fault(8, 'requests_start_once', 'backlog')
+@fault(1, 'requests_start_once', 'backlog')
 def lost_boots_are_refused():
     """A request whose boot has no answer is booted again at once."""
     def classify(status, kind, text, tries=0):
@@ -124,7 +124,7 @@ def trusts_outlive_requests():
     return returns(keystone_trusts.Trusts, 'delete', None)
 
 
-@fault(22, 'trusts_have_a_request', 'backlog')
+@fault(9, 'trusts_have_a_request', 'backlog')
 def trusts_of_dead_submissions_stay():
     """No process deletes the trust of a submission of a dead API."""
     return returns(orphan_trusts.OrphanTrusts, 'clear', 0)
@@ -148,7 +148,7 @@ def strangers_are_kept():
 
 # -- recommendations -------------------------------------------------------
 
-@fault(6, 'notices_are_withdrawn', 'recommendations')
+@fault(21, 'recommendations_are_withdrawn', 'recommendations')
 def recommendations_stay():
     """A recommendation to leave stays after its cause is gone."""
     return mock.patch.object(recommender.Recommender, '_withdraw',
@@ -169,7 +169,7 @@ def unanswered_recommendations_are_forgotten():
     return mock.patch.object(recommender.Recommender, '_write', write)
 
 
-@fault(8, 'recommendations_are_withdrawn', 'recommendations')
+@fault(34, 'recommendations_are_withdrawn', 'recommendations')
 def refused_recommendations_are_forgotten():
     """A recommendation stays whose withdrawal Nova has refused once."""
     def write(self, *args):

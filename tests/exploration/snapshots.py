@@ -143,7 +143,7 @@ class Watcher:
             is_away=found is not None and self._is_away(found, server),
             is_moving=method != 'live_migrate' and key in self._moved
             and server.task_state == 'migrating' and not is_new,
-            is_by_owner=found is None or self._is_by_owner(found),
+            is_by_owner=found is None or self.is_by_owner(found),
             locked_by=locked_by if rules.counts(locked_by) else '',
             promised_until_us=0 if not server.launched_at else (
                 times.microseconds(server.launched_at) + round(1e6 * (max(
@@ -182,7 +182,7 @@ class Watcher:
             and server.host != decision.host and not server.task_state
             and not self._is_recent(server.updated_at))
 
-    def _is_by_owner(self, decision):
+    def is_by_owner(self, decision):
         """Return whether the acting process owns the decision."""
         world = self._world
         return not any(
