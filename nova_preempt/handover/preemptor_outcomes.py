@@ -85,7 +85,8 @@ class PreemptorOutcomes:
                 lambda each: each.uuid != decision_uuid,
                 self._decisions.get_decisions(victim_uuid=uuid))
             for victim in each.victims if victim.server_uuid == uuid)
-        # Whether a later preemption evicts it, or has stopped it.
+        # How later preemptions of it have ended, unless they kept it. One that
+        # is open may still keep it.
         later = {other.status for other in others} - {decisions.KEPT}
         status = closing_rules.last_status(
             None if server is None or server.deleted else server, victim.asked,
