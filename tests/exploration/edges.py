@@ -35,6 +35,7 @@ from tests.exploration import nova_client
 from tests.exploration import nova_records
 from tests.exploration import processes
 from tests.exploration import substitutes
+from tests.exploration import tasks
 
 
 @compiler.compiles(database_clock.SecondsFromNow, 'sqlite')
@@ -65,18 +66,6 @@ def _holder(world):
         world.loop.current.process.lock_files.append(lock_files)
     real = process_lease.LockFiles.hold
     return hold
-
-
-def _task_runner(world):
-    """Return TaskHealth.run() that notes the errors of the engine's tasks."""
-    def run(health, name, work):
-        try:
-            return real(health, name, work)
-        except Exception as exc:
-            world.loop.note(exc)
-            raise
-    real = periodic_tasks.TaskHealth.run
-    return run
 
 
 def _cell_check(world):
@@ -124,7 +113,8 @@ def patches(world):
         mock.patch.object(lease_event_loop, 'POLL_S', 5.0),
         mock.patch.object(periodic_tasks, 'RETRY_S', 20.0),
         mock.patch.object(periodic_tasks.TaskHealth, 'run',
-                          _task_runner(world)),
+                          tasks.noting(world.loop,
+                                       periodic_tasks.TaskHealth.run)),
         mock.patch.object(host_records, 'is_up', _is_up),
         mock.patch.object(process_lease.LockFiles, 'hold', _holder(world)),
         *_transactions(world))

@@ -28,6 +28,20 @@ class Deadlock(Exception):
     """No task can run, and none waits for a time."""
 
 
+def noting(loop, run):
+    """Return a function like TaskHealth.run() that notes errors in a Loop.
+
+    The engine only logs them.
+    """
+    def run_noting(*args):
+        try:
+            return run(*args)
+        except Exception as exc:
+            loop.note(exc)
+            raise
+    return run_noting
+
+
 class Process:
     """A process that can crash, with all of its tasks.
 

@@ -5,7 +5,6 @@ import random
 import unittest
 
 from nova_preempt.engine import periodic_tasks
-from tests.exploration import edges
 from tests.exploration import tasks
 
 
@@ -32,11 +31,8 @@ class TestMistakes(unittest.TestCase):
             self.loop.run(self.loop.now_s + 1)
 
     def test_a_mistake_that_the_engine_would_log(self):
-        class World:
-            loop = self.loop
-
         health = periodic_tasks.TaskHealth()
-        run = edges._task_runner(World)
+        run = tasks.noting(self.loop, health.run)
         with self.assertRaises(AttributeError):
-            run(health, 'ends', lambda: None.uuid)
+            run('ends', lambda: None.uuid)
         self.assertIsInstance(self.loop.mistakes[0], AttributeError)
