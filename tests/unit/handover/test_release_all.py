@@ -64,7 +64,7 @@ class TestHandBack(unittest.TestCase):
     def show(self, vm_state='stopped', reason=victim_allocations.LOCKED,
              locked_by='admin', host='h'):
         self.nova.get.return_value = observed_server.ObservedServer(
-            'a', vm_state, None, host, status=vm_state.upper(),
+            'v', vm_state, None, host, status=vm_state.upper(),
             locked_by=locked_by, locked_reason=reason)
 
     def test_nothing_to_hand_back(self):
