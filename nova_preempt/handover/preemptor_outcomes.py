@@ -91,8 +91,7 @@ class PreemptorOutcomes:
         status = closing_rules.last_status(
             None if server is None or server.deleted else server, victim.asked,
             unchanged_s)
-        if status is None or later - {*decisions.LEFT_PLACE,
-                                      decisions.MIGRATED}:
+        if status is None or not closing_rules.have_left(later):
             return
         nova, placement = self._clients.nova, self._clients.placement
         try:

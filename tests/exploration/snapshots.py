@@ -3,6 +3,7 @@
 
 import collections
 import json
+import math
 
 from nova_preempt import db
 from nova_preempt import pause_reader
@@ -19,6 +20,7 @@ from nova_preempt.db import decision_owners
 from nova_preempt.db import energy_store
 from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import process_lease
 from nova_preempt.handover import victim_allocations
 from tests.exploration import machines
 from tests.exploration import nova_client
@@ -83,8 +85,7 @@ class Watcher:
         self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
-        # {decision: its first owner}: whoever takes it over closes it.
-        self._makers = {}
+        self._owned = {}          # decision: (its owner, since when)
         # Victims whose space is not theirs, by an act of an operator.
         self._robbed = set()
         self._reserved = reserved_hosts.ReservedHosts(world)
@@ -258,6 +259,16 @@ class Watcher:
         """Return the name under which the leading engine owns decisions."""
         return self._read(decision_owners.get_leader)
 
+    def _is_taken_over(self, decision):
+        """Return whether a process has just taken it over, to close it."""
+        owner, since_s = self._owned.get(
+            decision.uuid, (decision.owner, -math.inf))
+        if owner != decision.owner:
+            since_s = self._world.loop.now_s
+        self._owned[decision.uuid] = decision.owner, since_s
+        return self._world.loop.now_s - since_s < (
+            process_lease.INTENT_TIMEOUT_S)
+
     def _owners(self):
         """Return the names under which processes own decisions now.
 
@@ -347,8 +358,7 @@ class Watcher:
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
                 leases.get(each.owner) and each.owner in owners
-                and each.owner == self._makers.setdefault(
-                    each.uuid, each.owner)))
+                and not self._is_taken_over(each)))
                 for each in found),
             reservations=self._reserved.snapshot(self.reservations()),
             requests=tuple(map(self._waiting, self.requests())),

@@ -81,7 +81,7 @@ class TestQueries(test_decisions.TestSQLite):
         self.assertIsNotNone(preemption_queries.get_preemption(self.db, 'd4'))
 
     def test_victims(self):
-        """Those of refusals and of older preemptions do not count."""
+        """Victims of refused and of older preemptions do not count."""
         self.assertEqual({'Big': 1, 'spot': 3},
                          preemption_queries.count_victims(
                              self.db, NOW - datetime.timedelta(days=1)))
