@@ -11,6 +11,10 @@ from nova_preempt.db import row_schemas
 _REQUEST = backlog_models.BacklogRequest
 _BOOT = backlog_models.BacklogBoot
 _SERVER = backlog_models.BacklogServer
+#: {whether with their bodies, which are large: the query of all requests}
+QUERIES = {has_bodies: sa.select(*row_schemas.columns(
+    _REQUEST, backlog_model.Request, 'boots', 'servers',
+    *(() if has_bodies else ('body',)))) for has_bodies in (True, False)}
 
 
 def closing(values):
@@ -30,13 +34,13 @@ def shorten(session, uuid, state):
                 body=redaction.for_closed_request(body)))
 
 
-def fetch(session, query, with_bodies=True):
-    """Return the core Requests of a query, with their boots and servers."""
-    left_out = {} if with_bodies else {'body': {}}
-    found = session.execute(query.with_only_columns(
-        *row_schemas.columns(_REQUEST, backlog_model.Request, 'boots',
-                             'servers', *left_out),
-        maintain_column_froms=True)).all()
+def fetch(session, query):
+    """Return the core Requests of a query, with their boots and servers.
+
+    :param query: one of QUERIES, with conditions
+    """
+    found = session.execute(query).all()
+    left_out = {} if found and 'body' in found[0]._fields else {'body': {}}
     uuids = [row.uuid for row in found]
     boots = _parts(session, uuids, _BOOT, backlog_model.SentBoot, _BOOT.number)
     servers = _parts(session, uuids, _SERVER, backlog_model.OwnServer,
@@ -51,7 +55,7 @@ def _parts(session, uuids, table, cls, *order):
     parts = {uuid: [] for uuid in uuids}
     for some in row_schemas.batches(uuids):
         for uuid, *values in session.execute(
-                sa.select(table.request_uuid, *row_schemas.columns(table, cls))
+                row_schemas.select(table, cls, 'request_uuid')
                 .where(table.request_uuid.in_(some)).order_by(*order)):
             parts[uuid].append(cls(*values))
     return parts

@@ -77,7 +77,7 @@ def _has_trust(session, uuid, trust_id):
 
 def get(database, uuid, project_id=None):
     """Return the Request, None if there is none (of this project)."""
-    query = sa.select(_REQUEST).where(_REQUEST.uuid == uuid)
+    query = backlog_rows.QUERIES[True].where(_REQUEST.uuid == uuid)
     if project_id is not None:
         query = query.where(_REQUEST.project_id == project_id)
     with database.reader() as session:
@@ -92,7 +92,7 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
     :param with_bodies: False to leave bodies, which are large, as {}
     :param marker: a Request; only requests after it in the order
     """
-    query = sa.select(_REQUEST)
+    query = backlog_rows.QUERIES[with_bodies]
     if states is not None:
         query = query.where(_REQUEST.state.in_(states))
     if project_id is not None:
@@ -109,7 +109,7 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
     query = query.order_by(*(column.desc() if newest_first else column
                              for column in key)).limit(limit)
     with database.reader() as session:
-        return backlog_rows.fetch(session, query, with_bodies)
+        return backlog_rows.fetch(session, query)
 
 
 def bodies(database, uuids):

@@ -62,16 +62,16 @@ def _digest(secret):
 
 
 def _choices(database, *conditions):
-    columns = row_schemas.columns(_CHOSEN, boot_host_choice.ChosenHosts)
-    return [boot_host_choice.ChosenHosts(*row) for row in database.read(
-        sa.select(*columns).where(*conditions))]
+    cls = boot_host_choice.ChosenHosts
+    return [cls(*row) for row in database.read(
+        row_schemas.select(_CHOSEN, cls).where(*conditions))]
 
 
 def get_turns(database):
     """Return {project_id: core.backlog.kept_host_turns.ProjectTurn}."""
     turn = kept_host_turns.ProjectTurn
     return {project: turn(*values) for project, *values in database.read(
-        sa.select(_TURN.project_id, *row_schemas.columns(_TURN, turn)))}
+        row_schemas.select(_TURN, turn, 'project_id'))}
 
 
 @transaction_retries.retried_upsert

@@ -22,6 +22,15 @@ _NAME = 'calendar'
 # Changes that are kept. A reader that is older reads everything again.
 _KEPT = 5000
 
+_COUNTER, _LOG = models.Counter, models.CalendarChange
+# One statement, so that the counter and the log are consistent.
+_SINCE = (
+    sa.select(_COUNTER.value, _LOG.generation, _LOG.stamp, _LOG.reservations,
+              _LOG.hosts)
+    .join_from(_COUNTER, _LOG, _LOG.generation >= sa.bindparam('since'),
+               isouter=True)
+    .where(_COUNTER.name == _NAME).order_by(_LOG.generation))
+
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
@@ -47,8 +56,8 @@ class CalendarChanges:
 
 def get_generation(session):
     """Return the generation, which every change of the calendar raises."""
-    return session.execute(sa.select(models.Counter.value).where(
-        models.Counter.name == _NAME)).scalar_one()
+    return session.execute(sa.select(_COUNTER.value).where(
+        _COUNTER.name == _NAME)).scalar_one()
 
 
 def raise_generation(session, *, reservations, hosts=()):
@@ -60,15 +69,14 @@ def raise_generation(session, *, reservations, hosts=()):
     :param reservations: uuids of reservations that may change
     :param hosts: names of hosts whose settings may change
     """
-    counter, log = models.Counter, models.CalendarChange
-    session.execute(sa.update(counter).where(counter.name == _NAME)
-                    .values(value=counter.value + 1))
+    session.execute(sa.update(_COUNTER).where(_COUNTER.name == _NAME)
+                    .values(value=_COUNTER.value + 1))
     generation = get_generation(session)
     # Later rows remain of a counter that was set back by hand.
-    session.execute(sa.delete(log).where(
-        (log.generation <= generation - _KEPT)
-        | (log.generation >= generation)))
-    session.execute(sa.insert(log).values(
+    session.execute(sa.delete(_LOG).where(
+        (_LOG.generation <= generation - _KEPT)
+        | (_LOG.generation >= generation)))
+    session.execute(sa.insert(_LOG).values(
         generation=generation, stamp=uuidutils.generate_uuid(dashed=False),
         reservations=sorted(reservations), hosts=sorted(hosts)))
     return generation
@@ -83,9 +91,8 @@ def get_mark(session, generation=None):
     """
     if generation is None:
         generation = get_generation(session)
-    log = models.CalendarChange
-    return Mark(generation, session.execute(sa.select(log.stamp).where(
-        log.generation == generation)).scalar_one_or_none())
+    return Mark(generation, session.execute(sa.select(_LOG.stamp).where(
+        _LOG.generation == generation)).scalar_one_or_none())
 
 
 def get_since(session, mark, generation=None):
@@ -93,14 +100,7 @@ def get_since(session, mark, generation=None):
 
     :param generation: until which change; None for the last
     """
-    counter, log = models.Counter, models.CalendarChange
-    # One statement, so that the counter and the log are consistent.
-    rows = session.execute(
-        sa.select(counter.value, log.generation, log.stamp, log.reservations,
-                  log.hosts)
-        .join_from(counter, log, log.generation >= mark.generation,
-                   isouter=True)
-        .where(counter.name == _NAME).order_by(log.generation)).all()
+    rows = session.execute(_SINCE, {'since': mark.generation}).all()
     last = rows[0].value
     if generation is not None:
         # The next generation is the change of this transaction.

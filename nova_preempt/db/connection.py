@@ -103,20 +103,20 @@ class Database:
         """Return a context manager: the session of a write transaction."""
         return _named(self._facade.writer.using(_Context()))
 
-    def read(self, query):
-        """Return the rows of a query, read in its own transaction."""
+    def read(self, query, **values):
+        """Return the rows of a query with these values of its parameters."""
         with self.reader() as session:
-            return session.execute(query).all()
+            return session.execute(query, values).all()
 
-    def scalars(self, query):
+    def scalars(self, query, **values):
         """Return the first column of the rows of a query."""
         with self.reader() as session:
-            return session.scalars(query).all()
+            return session.scalars(query, values).all()
 
-    def write(self, statement):
+    def write(self, statement, **values):
         """Execute a write in its own transaction; return the row count."""
         with self.writer() as session:
-            return session.connection().execute(statement).rowcount
+            return session.connection().execute(statement, values).rowcount
 
 
 @contextlib.contextmanager

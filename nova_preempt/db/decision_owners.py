@@ -16,7 +16,21 @@ from nova_preempt.db import transaction_retries
 # How long rows of dead owners are kept. Decisions of an owner without a row
 # are recovered by their own age.
 _KEPT_S = 86_400
+# These are executed all the time; SQLAlchemy takes longer to build a
+# statement than to execute it.
 _LEADER = sa.select(models.Leader.owner, database_clock.now())
+_LEASES = sa.select(models.Owner.name,
+                    models.Owner.expires_at > database_clock.now())
+_RENEWAL = (
+    sa.update(models.Owner) .where(models.Owner.name == sa.bindparam('owner_'))
+    .where(models.Owner.expires_at > database_clock.now())
+    .values(expires_at=database_clock.SecondsFromNow(
+        sa.bindparam('lease_s', type_=sa.Float))))
+_KEEP = (
+    sa.update(models.Decision)
+    .where(models.Decision.status.in_(decisions.OPEN))
+    .where(models.Decision.owner == sa.bindparam('owner_'))
+    .values(updated_at=database_clock.now()))
 
 
 @transaction_retries.retried_upsert
@@ -34,17 +48,10 @@ def renew(database, name, lease_s):
 
     :returns: False if the lease has expired
     """
-    renewed = database.write(
-        sa.update(models.Owner) .where(models.Owner.name == name)
-        .where(models.Owner.expires_at > database_clock.now())
-        .values(expires_at=database_clock.SecondsFromNow(lease_s)))
+    renewed = database.write(_RENEWAL, owner_=name, lease_s=lease_s) == 1
     if renewed:
-        database.write(
-            sa.update(models.Decision)
-            .where(models.Decision.status.in_(decisions.OPEN))
-            .where(models.Decision.owner == name)
-            .values(updated_at=database_clock.now()))
-    return renewed == 1
+        database.write(_KEEP, owner_=name)
+    return renewed
 
 
 @transaction_retries.retried
@@ -81,6 +88,4 @@ def replace_leader(database, old, new) -> bool:
 @transaction_retries.retried
 def get_leases(database) -> dict[str, bool]:
     """Return {name of an owner: whether its lease is valid}."""
-    query = sa.select(models.Owner.name,
-                      models.Owner.expires_at > database_clock.now())
-    return {name: bool(alive) for name, alive in database.read(query)}
+    return {name: bool(alive) for name, alive in database.read(_LEASES)}

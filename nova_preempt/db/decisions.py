@@ -64,6 +64,14 @@ class OverBudget(Exception):
 # synchronized.
 _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
+_WITH_STATUS = (
+    sa.select(models.Victim)
+    .where(models.Victim.status.in_(sa.bindparam('statuses', expanding=True)))
+    .order_by(models.Victim.ended_at, models.Victim.server_uuid))
+_SURVIVED = (
+    sa.select(models.Victim.server_uuid, sa.func.count())
+    .where(models.Victim.status.in_(eviction_status.SURVIVED))
+    .group_by(models.Victim.server_uuid))
 
 Decision = row_schemas.Decision
 Victim = row_schemas.Victim
@@ -235,20 +243,15 @@ class Decisions:
                 models.Decision.record, sa.Text).contains(stand_in))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
-        with self._db.reader() as session:
-            return [load(row) for row in
-                    session.execute(query).unique().scalars()]
+        return load_all(self._db, query)
 
     def get_victims(self, *statuses):
         """Return [(decision uuid, Victim)] of victims with these statuses.
 
         They are sorted by the time they ended.
         """
-        query = (sa.select(models.Victim)
-                 .where(models.Victim.status.in_(statuses))
-                 .order_by(models.Victim.ended_at, models.Victim.server_uuid))
         return [(row.decision_uuid, row_schemas.load(Victim, row))
-                for row in self._db.scalars(query)]
+                for row in self._db.scalars(_WITH_STATUS, statuses=statuses)]
 
     def get_leaving(self):
         """Return the Victims that end after their decision was closed.
@@ -292,10 +295,7 @@ class Decisions:
 
     def count_preemptions(self):
         """{uuid of a server: number of evictions that it survived}."""
-        return dict(map(tuple, self._db.read(
-            sa.select(models.Victim.server_uuid, sa.func.count())
-            .where(models.Victim.status.in_(eviction_status.SURVIVED))
-            .group_by(models.Victim.server_uuid))))
+        return dict(map(tuple, self._db.read(_SURVIVED)))
 
     @transaction_retries.retried
     def get_open_decisions(self):
@@ -321,6 +321,12 @@ def has_effect():
     return models.Decision.status.in_((*OPEN, DONE)) | (
         (models.Decision.status == ROLLED_BACK)
         & models.Victim.status.not_in(eviction_status.UNTOUCHED))
+
+
+def load_all(database, query):
+    """Return the Decisions of a query, with their victims."""
+    with database.reader() as session:
+        return [load(row) for row in session.execute(query).unique().scalars()]
 
 
 def load(row):

@@ -66,10 +66,9 @@ def set_power(database, host, state, now, *, from_states, reason='',
 
 def forget_power(database, hosts):
     """Delete the power states of hosts that no longer exist."""
-    with database.writer() as session:
-        for names in row_schemas.batches(sorted(hosts)):
-            session.execute(sa.delete(models.HostPower).where(
-                models.HostPower.host.in_(names)))
+    for names in row_schemas.batches(sorted(hosts)):
+        database.write(sa.delete(models.HostPower).where(
+            models.HostPower.host.in_(names)))
 
 
 @transaction_retries.retried_upsert
@@ -163,14 +162,13 @@ def get_samples(database, since=None, until=None):
 
     The sample that is still valid at since is not among them.
     """
-    return _between(database, models.PowerSample, EnergySample, 'sampled_at',
+    return _between(database, models.PowerSample.sampled_at, EnergySample,
                     since, until)
 
 
 def add_wake(database, wake):
     """Write a WakeWait."""
-    values = row_schemas.values(wake)
-    database.write(sa.insert(models.WakeWait).values(**values))
+    database.write(sa.insert(models.WakeWait).values(**vars(wake)))
 
 
 def set_duration(database, server_uuid, duration_s):
@@ -182,7 +180,7 @@ def set_duration(database, server_uuid, duration_s):
 
 def get_wakes(database, since=None, until=None):
     """Return [WakeWait] in [since, until), oldest first."""
-    return _between(database, models.WakeWait, WakeWait, 'waited_at', since,
+    return _between(database, models.WakeWait.waited_at, WakeWait, since,
                     until)
 
 
@@ -195,21 +193,18 @@ def purge(database, before):
 
 def _by_host(database, table, cls, *conditions):
     """Return {host: object of a row schema} of rows that match conditions."""
-    return {row.host: cls(*row) for row in database.read(
-        sa.select(*row_schemas.columns(table, cls)).where(*conditions)
-        .order_by(table.host))}
+    query = row_schemas.select(table, cls)
+    return {row.host: cls(*row) for row in sorted(
+        database.read(query.where(*conditions) if conditions else query),
+        key=lambda row: row.host)}
 
 
-def _between(database, table, cls, name, since, until):
+def _between(database, time, cls, since, until):
     """Return objects of a row schema with a time in [since, until), sorted."""
-    time = getattr(table, name)
-    query = sa.select(*row_schemas.columns(table, cls)).order_by(
-        time, *table.__table__.primary_key)
-    if since is not None:
-        query = query.where(time >= since)
-    if until is not None:
-        query = query.where(time < until)
-    return [cls(*row) for row in database.read(query)]
+    query = row_schemas.select(time.class_, cls).order_by(
+        time, *time.class_.__table__.primary_key)
+    return [cls(*row) for row in database.read(
+        row_schemas.between(query, time, since, until))]
 
 
 @transaction_retries.retried_upsert

@@ -50,7 +50,7 @@ def record(database, servers, zones, now):
 
 def read(database, flavors=()):
     """Yield core eviction_rates Samples of flavors, or of all."""
-    query = sa.select(*row_schemas.columns(_SAMPLE, eviction_rates.Sample))
+    query = row_schemas.select(_SAMPLE, eviction_rates.Sample)
     if flavors:
         query = query.where(_SAMPLE.flavor.in_(flavors))
     with database.reader() as session:

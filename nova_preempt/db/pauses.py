@@ -49,6 +49,6 @@ def resume(database, what):
 @transaction_retries.retried
 def get(database):
     """Return {one of ALL: Pause} of paused subsystems, in this order."""
-    found = {row.what: Pause(*row) for row in database.read(sa.select(
-        *row_schemas.columns(models.Pause, Pause)))}
+    found = {row.what: Pause(*row) for row in database.read(
+        row_schemas.select(models.Pause, Pause))}
     return {what: found[what] for what in ALL if what in found}

@@ -10,6 +10,10 @@ import sqlalchemy as sa
 
 from nova_preempt.db import models
 
+_UUIDS = sa.select(models.PreemptibleHint.uuid)
+_AMONG = _UUIDS.where(models.PreemptibleHint.uuid.in_(
+    sa.bindparam('uuids', expanding=True)))
+
 
 def add(database, uuids):
     """Record that these servers are preemptible by a hint."""
@@ -28,7 +32,5 @@ def remove(database, uuids):
 
 def get(database, uuids=None) -> set[str]:
     """Return the servers preemptible by a hint, among uuids if given."""
-    query = sa.select(models.PreemptibleHint.uuid)
-    if uuids is not None:
-        query = query.where(models.PreemptibleHint.uuid.in_(list(uuids)))
-    return set(database.scalars(query))
+    return set(database.scalars(_UUIDS) if uuids is None else
+               database.scalars(_AMONG, uuids=list(uuids)))

@@ -14,6 +14,7 @@ from nova_preempt.core import eviction_loops
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
+from nova_preempt.db import row_schemas
 
 # The most evictions that are returned, the latest ones.
 MAX_EVICTIONS = 10_000
@@ -33,9 +34,7 @@ def get_preemption(database, uuid, project_id=None):
     if project_id is not None:
         query = _with_side(query, project_id=project_id).where(
             models.Decision.status != decisions.REFUSED)
-    with database.reader() as session:
-        row = session.execute(query).unique().scalar_one_or_none()
-        return row and decisions.load(row)
+    return next(iter(decisions.load_all(database, query)), None)
 
 
 def get_preemptions(database, *, project_id=None, server_uuid=None,
@@ -60,9 +59,9 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
         query = query.where(_has_victim(project_id=project_id, flavor=flavor))
     if host is not None:
         query = query.where(decision.host == host)
-    query = _between(query.where(
+    query = row_schemas.between(query.where(
         decision.status != decisions.REFUSED if status is None
-        else decision.status == status), since, until)
+        else decision.status == status), decision.created_at, since, until)
     if marker is not None:
         query = query.where(
             (decision.created_at < marker.created_at) |
@@ -70,9 +69,7 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
              (decision.uuid < marker.uuid)))
     query = query.order_by(decision.created_at.desc(),
                            decision.uuid.desc()).limit(limit)
-    with database.reader() as session:
-        return [decisions.load(row) for row in
-                session.execute(query).unique().scalars()]
+    return decisions.load_all(database, query)
 
 
 def count_open(database):
@@ -83,8 +80,8 @@ def count_open(database):
 
 def count_victims(database, since):
     """Return a Counter of the victims of preemptions since, by flavor."""
-    return collections.Counter(dict(map(tuple, database.read(_between(_counted(
-        None, (models.Victim.flavor,), (sa.func.count(),)), since, None)))))
+    return collections.Counter(dict(map(tuple, database.read(_counted(
+        None, (models.Victim.flavor,), (sa.func.count(),), since)))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,8 +104,8 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
                    sa.func.nullif(decision.server_uuid, ''))))
 
     def counted(columns, *numbers):
-        return session.execute(_between(
-            _counted(project_id, columns, numbers), since, until))
+        return session.execute(
+            _counted(project_id, columns, numbers, since, until))
 
     victims = collections.defaultdict(dict)
     preemptions = collections.defaultdict(dict)
@@ -162,7 +159,7 @@ def _mean(known):
     return total / number if number else None
 
 
-def _counted(project_id, columns, numbers):
+def _counted(project_id, columns, numbers, since, until=None):
     query = (sa.select(*columns, *numbers) .select_from(models.Decision)
              .join(models.Victim,
                    models.Victim.decision_uuid == models.Decision.uuid)
@@ -170,15 +167,7 @@ def _counted(project_id, columns, numbers):
              .group_by(*columns))
     if project_id is not None:
         query = query.where(models.Victim.project_id == project_id)
-    return query
-
-
-def _between(query, since, until):
-    if since is not None:
-        query = query.where(models.Decision.created_at >= since)
-    if until is not None:
-        query = query.where(models.Decision.created_at < until)
-    return query
+    return row_schemas.between(query, models.Decision.created_at, since, until)
 
 
 def _with_side(query, **values):

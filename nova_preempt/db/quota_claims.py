@@ -53,7 +53,7 @@ class QuotaClaims:
                 (model.expires_at < now) | (model.project_id == project_id)
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
-                sa.select(*row_schemas.columns(model, core.QuotaClaim))
+                row_schemas.select(model, core.QuotaClaim)
                 .where(model.project_id == project_id)
                 .order_by(model.id)).all()
             session.add_all(claims)

@@ -119,7 +119,7 @@ def get_settings(session, hosts=None):
     :param hosts: only these hosts; None for all
     """
     row = models.ReservableHost
-    query = sa.select(*row_schemas.columns(row, HostSettings))
+    query = row_schemas.select(row, HostSettings)
     return {host: HostSettings(host, *values)
             for some in _in_batches(query, row.host, hosts)
             for host, *values in session.execute(some)}

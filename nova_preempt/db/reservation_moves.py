@@ -23,7 +23,7 @@ class ReservationMoves:
         """Return {uuid of a server: its Move}."""
         row = models.ReservationMove
         return {uuid: Move(*values) for uuid, *values in self._db.read(
-            sa.select(row.server_uuid, *row_schemas.columns(row, Move)))}
+            row_schemas.select(row, Move, 'server_uuid'))}
 
     @transaction_retries.retried_upsert
     def add(self, uuid, move):

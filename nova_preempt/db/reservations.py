@@ -94,7 +94,7 @@ class Reservations:
         :param marker: the Reservation after which the page begins
         """
         row = models.Reservation
-        query = sa.select(row)
+        query = rows.ALL
         for column, relation, value in (
                 (row.project_id, operator.eq, project_id),
                 (row.user_id, operator.eq, user_id),

@@ -8,6 +8,7 @@ node name.
 
 import dataclasses
 import datetime
+import functools
 import typing
 
 import sqlalchemy as sa
@@ -282,6 +283,23 @@ def columns(model, cls, *without):
     """Return the columns of a model that are fields of a row schema."""
     return [getattr(model, field.name) for field in dataclasses.fields(cls)
             if field.name not in without]
+
+
+@functools.cache
+def select(model, cls, *first):
+    """Return the query of the columns of a model for a row schema.
+
+    :param first: names of columns that come before them
+    """
+    return sa.select(*(getattr(model, name) for name in first),
+                     *columns(model, cls))
+
+
+def between(query, time, since, until):
+    """Return a query of rows with a time in [since, until); None for any."""
+    if since is not None:
+        query = query.where(time >= since)
+    return query if until is None else query.where(time < until)
 
 
 def batches(items, size=500):

@@ -63,6 +63,6 @@ def forget(database, hosts):
 
 def _read(session, since):
     return [wake_choice.Promise(*row) for row in session.execute(
-        sa.select(*row_schemas.columns(_PROMISE, wake_choice.Promise))
+        row_schemas.select(_PROMISE, wake_choice.Promise)
         .where(_PROMISE.promised_at >= since)
         .order_by(_PROMISE.promised_at, _PROMISE.request, _PROMISE.host))]

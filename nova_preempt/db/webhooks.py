@@ -25,9 +25,8 @@ _HOOK, _EVENT = models.Webhook, models.WebhookDelivery
 
 def get(database, project_id):
     """Return the Webhook of a project, None if it has none."""
-    rows = database.read(sa.select(*row_schemas.columns(
-        _HOOK, webhook_delivery.Webhook)).where(
-            _HOOK.project_id == project_id))
+    rows = database.read(row_schemas.select(
+        _HOOK, webhook_delivery.Webhook).where(_HOOK.project_id == project_id))
     return webhook_delivery.Webhook(**rows[0]._mapping) if rows else None
 
 

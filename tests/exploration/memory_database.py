@@ -21,9 +21,9 @@ _PRAGMAS = ('synchronous=OFF', 'journal_mode=MEMORY',
             'locking_mode=EXCLUSIVE')
 
 #: Most writes renew leases. Of decisions that changes what no invariant sees.
-_OF_LEASES = re.compile(
-    '(UPDATE|INSERT INTO|DELETE FROM) owners '
-    '|UPDATE decisions SET updated_at=[^,]* WHERE ')
+_RENEWAL = re.compile('UPDATE decisions SET updated_at=[^,]* WHERE ')
+
+_TABLE = re.compile(r'(?:UPDATE|INSERT INTO|DELETE FROM) (\w+)')
 
 
 class MemoryDatabase(connection.Database):
@@ -31,7 +31,7 @@ class MemoryDatabase(connection.Database):
 
     :param conf: a ConfigOpts whose [preemption_database]connection is a
         SQLite file
-    :ivar writes: {'leases' or 'others': how many statements wrote them}
+    :ivar writes: {table: how many statements wrote it}
     """
 
     def __init__(self, conf):
@@ -49,9 +49,9 @@ class MemoryDatabase(connection.Database):
 
     def _count(self, connection, cursor, statement, parameters, context,
                executemany):
-        if context.isinsert or context.isupdate or context.isdelete:
-            self.writes['leases' if _OF_LEASES.match(statement)
-                        else 'others'] += 1
+        if (context.isinsert or context.isupdate or context.isdelete) and (
+                not _RENEWAL.match(statement)):
+            self.writes[_TABLE.match(statement)[1]] += 1
 
     def empty(self):
         """Empty all tables."""

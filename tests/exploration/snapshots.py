@@ -88,6 +88,7 @@ class Watcher:
         self._owned = {}          # decision: (its owner, since when)
         # Victims whose space is not theirs, by an act of an operator.
         self._robbed = set()
+        self._freed_s = {}        # stand-in: when an operator has freed it
         self._reserved = reserved_hosts.ReservedHosts(world)
         self._paused_since_s = {}  # what is paused: since when
         # {function: (writes until then, what it has read)}
@@ -139,7 +140,9 @@ class Watcher:
                 server.vm_state in eligibility.RUNNING) else 0,
             deadline_us=victim and self._deadline_us(uuid, victim.notice_s),
             is_space_held=stand_in is None or has_begun
-            or stand_in in world.placement.consumers,
+            or stand_in in world.placement.consumers
+            or world.loop.now_s - self._freed_s.get(stand_in, -math.inf)
+            < eviction_controller.FRESH_S,
             is_wanted=found is None or self._is_wanted(found),
             is_away=found is not None and self._is_away(found, server),
             is_moving=method != 'live_migrate' and key in self._moved
@@ -295,12 +298,13 @@ class Watcher:
         finally:
             loop.current = current
 
-    def _read_once(self, read, what='others'):
+    def _read_once(self, read, *tables):
         """Read the database, or return what was read since the last write.
 
-        :param what: the writes that matter, as in MemoryDatabase.writes
+        :param tables: the names of those that it reads
         """
-        writes = processes.database().writes[what]
+        counts = processes.database().writes
+        writes = [counts[table] for table in tables]
         if self._found.get(read, (None,))[0] != writes:
             self._found[read] = writes, self._read(read)
         return self._found[read][1]
@@ -310,7 +314,7 @@ class Watcher:
 
         :returns: [db.Decision] and {host: its power}
         """
-        return self._read_once(_records)
+        return self._read_once(_records, 'decisions', 'victims', 'host_power')
 
     def open_decisions(self):
         """Return the db.Decisions that are not finished."""
@@ -327,6 +331,7 @@ class Watcher:
 
     def rob(self, consumer):
         """Record that an operator has freed a stand-in's allocations."""
+        self._freed_s[consumer] = self._world.loop.now_s
         self._robbed.update(
             victim.server_uuid for each in self.open_decisions()
             if consumer in allocation_claim.all_stand_ins(each)
@@ -347,7 +352,7 @@ class Watcher:
         world, owners = self._world, self._owners()
         acts, self.acts = tuple(self.acts), []
         found, powers = self._records()
-        leases = self._read_once(decision_owners.get_leases, 'leases')
+        leases = self._read_once(decision_owners.get_leases, 'owners')
         return invariant_snapshot.Snapshot(
             servers={uuid: self._server(server)
                      for uuid, server in world.nova.servers.items()},
@@ -372,23 +377,35 @@ class Watcher:
             name, {key: item['total'] for key, item
                    in provider.inventories.items()},
             {uuid: dict(amounts) for uuid, amounts
-             in provider.allocations.items()},
+             in provider.allocations.items() if not self._is_left(uuid, name)},
             is_off=self._world.machines.of[name].state != machines.ON,
             power=powers[name].state if name in powers else power_steps.ON,
             is_closed=host.disabled and (host.disabled_reason or ''
                                          ).startswith(power_steps.REASON))
 
+    def _is_left(self, uuid, host):
+        """Return whether a late claim has left an allocation on a host.
+
+        It remains while the server is locked and its new host is full, as the
+        guide's limits say.
+        """
+        server = self._world.nova.servers.get(uuid)
+        return uuid in self._world.placement.lost and (
+            server.locked and server.host != host)
+
     def reservations(self):
         """Return the reservation_model.Reservations, if they are on."""
         if ('reservation', 'enabled') not in self._world.settings:
             return []
-        return self._read_once(_reservations)
+        return self._read_once(
+            _reservations, 'reservations', 'reservation_hosts')
 
     def requests(self):
         """Return the backlog_model.Requests, if the backlog is on."""
         if ('backlog', 'enabled') not in self._world.settings:
             return []
-        return self._read_once(_requests)
+        return self._read_once(_requests, 'backlog_requests', 'backlog_boots',
+                               'backlog_servers')
 
     def _waiting(self, each):
         """Return a request; the backlog keeps failed servers with a lock."""
