@@ -50,9 +50,12 @@ class Recommender:
         if process.pauses.why(pauses.PREEMPTION):
             return INTERVAL_S
         now, policy = process.clock(), known.policy()
-        now_us = times.microseconds(now)
-        found = process.decisions.get_decisions(statuses=decisions.OPEN)
-        ending = {item.server_uuid for each in found for item in each.victims}
+        store, now_us = process.decisions, times.microseconds(now)
+        # A stopped victim has given way, and is to be deleted.
+        ending = {victim.server_uuid for victim in (
+            *(victim for each in store.get_decisions(statuses=decisions.OPEN)
+              for victim in each.victims),
+            *(victim for _, victim in store.get_victims(decisions.STOPPED)))}
         step = core.step(core.Observed(
             known.servers.servers(), self._open_reservations(),
             self._next_victims(), lambda server: (

@@ -46,9 +46,8 @@ class AllocationRepair:
 
     def clean(self):
         """Audit allocations; repair problems that two audits found."""
-        problems = self._audit.look()
-        found = self._suspects & set(problems)
-        self._suspects = set(problems)
+        problems = set(self._audit.look())
+        found, self._suspects = self._suspects & problems, problems
         self._told &= self._suspects
         placement_api.for_each(sorted(found), self._repair)
 
@@ -89,10 +88,14 @@ class AllocationRepair:
         if state is None or not resources.keys() <= state.inventories.keys():
             return False
         consumer = placement.get_consumer(uuid)
+        # A claim that Placement received late may have left a part there.
+        left = {each.provider_uuid for each
+                in self._decisions.get_decisions(victim_uuid=uuid)}
+        has = {provider: item for provider, item
+               in consumer.allocations.items() if provider not in left}
         try:
             placement.post_allocations([placement_api.Consumer(
-                uuid, {**consumer.allocations,
-                       node_uuid: {'resources': resources}},
+                uuid, {**has, node_uuid: {'resources': resources}},
                 consumer.generation, consumer.project_id or server.project_id,
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict as exc:

@@ -139,13 +139,12 @@ class RollbackAllocations:
         allocations on their host are rewritten unchanged. They must have been
         read before the stand-in was found empty: a later reading may already
         include the claim. The generation of a consumer without allocations
-        changes with its next allocation.
+        changes with its next allocation. A delayed call that reduces the
+        allocations of a stopped victim conflicts as well.
 
         :param consumers: {uuid of a victim: its Consumer}
         :param restored: Consumers of victims that are written already
         """
-        if allocation_claim.stand_in(decision) is None:
-            return []
         written = {consumer.uuid for consumer in restored}
         return [consumers[victim.server_uuid] for victim in decision.victims
                 if victim.server_uuid in consumers.keys() - written

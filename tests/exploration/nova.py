@@ -320,8 +320,7 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         if not self._still(server, 'shelving'):
             return
         if self.fails('shelve') or self.loop.now_s < self.images_fail_until_s:
-            next(each for each in server.actions
-                 if each.action == 'shelve').message = 'Error'
+            self._note_error(server, 'shelve')
             if server.vm_state in ('active', 'paused'):
                 server.is_left_off = True
                 self._start('power state', server, self._synchronize)

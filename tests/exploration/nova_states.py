@@ -3,6 +3,11 @@
 
 from novaclient import exceptions as nova_exc
 
+#: {task state: the action that leads to it}
+_ACTIONS = {'powering-off': 'stop', 'powering-on': 'start',
+            'rebooting_hard': 'reboot', 'pausing': 'pause',
+            'unpausing': 'unpause'}
+
 
 class States:
     """Stops, pauses and locks servers of a nova.MemoryNova."""
@@ -63,11 +68,22 @@ class States:
             self._until_up(server)
             self._take(task_state)
             if self._still(server, task_state):
-                found = failed if self.fails(task_state) else vm_state
+                found = vm_state
+                if self.fails(task_state):
+                    found = failed
+                    self._note_error(server, _ACTIONS[task_state])
                 self._save(server, task_state=None,
                            **({'vm_state': found} if found else {}))
 
         self._start(task_state, server, run)
+
+    @staticmethod
+    def _note_error(server, action):
+        """Record that the last action of a server with this name failed."""
+        found = next((each for each in server.actions
+                      if each.action == action), None)
+        if found is not None:
+            found.message = 'Error'
 
     def act_lock(self, server, is_admin, reason=None):
         if server.locked and not is_admin:

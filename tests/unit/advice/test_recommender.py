@@ -30,6 +30,7 @@ class TestRecommender(unittest.TestCase):
         self.process.pauses.why.return_value = ''
         self.process.clock.return_value = NOW
         self.process.decisions.get_decisions.return_value = []
+        self.process.decisions.get_victims.return_value = []
         self.parts.known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 0)
         self.servers = self.parts.known.servers.servers
@@ -102,6 +103,13 @@ class TestRecommender(unittest.TestCase):
         self.assertEqual([('a', None)], self.run_once())
         self.assertEqual([], self.run_once())
 
+    def test_a_stopped_victim_loses_it(self):
+        # Its eviction is over; an administrator has unlocked it.
+        self.run_once()
+        self.process.decisions.get_victims.return_value = [
+            ('d', db.Victim('a'))]
+        self.assertEqual([('a', None)], self.run_once())
+
     def test_a_locked_server_gets_none(self):
         self.servers.return_value = [
             test_server_expiry.server('a', locked_by='admin')]
@@ -151,6 +159,7 @@ class TestRecommender(unittest.TestCase):
         self.nova.delete_meta.side_effect = nova_api.NoAnswer('504')
         self.assertRaises(nova_api.NoAnswer, self.recommender.run)
         self.process.decisions.get_decisions.return_value = []
+        self.process.decisions.get_victims.return_value = []
         self.wait()
         self.assertEqual(1, len(self.run_once()))
         self.assertEqual([], self.run_once())

@@ -26,8 +26,9 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
             mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(ends.close)
         clients = mock.MagicMock()
+        self.placement = clients.placement
         clients.placement.get_consumer.return_value = placement_api.Consumer(
-            'a', {})
+            'a', {'former': {}, 'shared': {}})
         clients.placement.get_provider_state.return_value = (
             None if inventories is None else types.SimpleNamespace(
                 inventories=dict.fromkeys(inventories)))
@@ -35,6 +36,8 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
             placement_api.Conflict('no', code))
         made = repairs.AllocationRepair(clients, mock.Mock(
             **{'get.return_value': server}), mock.Mock(**{
+                'get_decisions.return_value': [
+                    types.SimpleNamespace(provider_uuid='former')],
                 'get_victims.return_value': [
                     ('d', types.SimpleNamespace(server_uuid=uuid))
                     for uuid in stopped]}), ends, None)
@@ -46,6 +49,11 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
 
     def test_a_server_whose_space_was_taken_is_evicted(self):
         self.assertEqual((True, ['a']), self.repair())
+
+    def test_what_a_late_claim_has_left_on_its_former_host_is_freed(self):
+        self.repair()
+        (consumer,), = self.placement.post_allocations.call_args.args
+        self.assertEqual({'shared', 'node'}, consumer.allocations.keys())
 
     def test_no_eviction_if_an_administrator_started_or_locked_it(self):
         self.assertEqual((False, []), self.repair(stopped=['a']))
@@ -131,7 +139,7 @@ class TestGoneMeanwhile(unittest.TestCase):
         audits.look.return_value = [
             allocation_audit.Problem(allocation_audit.NO_ALLOCATION, uuid, '')
             for uuid in 'ab']
-        made = repairs.AllocationRepair(clients, servers, mock.Mock(),
+        made = repairs.AllocationRepair(clients, servers, mock.MagicMock(),
                                         mock.Mock(), audits)
         with mock.patch.object(instances, 'expected_allocation', expected):
             made.clean()

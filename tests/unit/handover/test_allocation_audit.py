@@ -215,7 +215,7 @@ class TestExpected(unittest.TestCase):
             'p', 1, {'VCPU': model.Inventory(1)}, {})
         made = repairs.AllocationRepair(clients, mock.Mock(
             **{'get.return_value': test_server_expiry.server('a')}),
-                                        mock.Mock(), mock.Mock(), None)
+                                        mock.MagicMock(), mock.Mock(), None)
         self.assertTrue(made._allocate('a'))
         clients.placement.post_allocations.assert_called_once()
         self.instance.node = 'other'

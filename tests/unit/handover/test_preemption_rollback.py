@@ -175,6 +175,19 @@ class TestRollBack(roll_back.RollBackTestCase):
             self.placement.post_allocations(late)
         self.assert_space(held=0, a=1, b=1)
 
+    def test_what_a_stopped_victim_would_free_later_is_refused(self):
+        """Its eviction is for no server; its process stands still."""
+        self.placement = FakePlacement(2)
+        for uuid in 'ab':
+            self.placement.give(uuid, 1)
+        late = self.placement.get_consumer('a').with_allocations({})
+        self.nova.put('a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.roll_back(record={'stand_in': None}, operation='headroom',
+                       asked='stop', action='stop')
+        with self.assertRaises(placement_api.Conflict):
+            self.placement.post_allocations([late])
+        self.assert_space(a=1, b=1)
+
     def roll_back_while_it_arrives(self, after):
         """Roll back while the claim arrives; return whether it did."""
         claim = [*(self.placement.get_consumer(uuid).with_allocations({})

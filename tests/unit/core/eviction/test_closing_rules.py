@@ -131,6 +131,7 @@ class TestTakenBack(unittest.TestCase):
         shelve = ('shelve', 'Error', 'service')
         by_nova, by_owner = (('stop', None, project)
                              for project in (None, 'own'))
+        not_by_nova = ('stop', 'Error', None)
         for vm_state, actions, is_off in (
                 ('active', [shelve], True),
                 ('active', [shelve, shelve], True),
@@ -147,6 +148,10 @@ class TestTakenBack(unittest.TestCase):
                 # Nova has seen it off, and has stopped it.
                 ('stopped', [by_nova, shelve], True),
                 ('stopped', [shelve, by_nova, shelve], True),
+                # It could not stop it at once.
+                ('active', [not_by_nova, shelve], True),
+                ('stopped', [by_nova, not_by_nova, shelve], True),
+                ('active', [not_by_nova], False),
                 # It was off before.
                 ('stopped', [shelve], False),
                 ('stopped', [shelve, by_owner], False),
