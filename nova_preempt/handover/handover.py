@@ -54,7 +54,10 @@ class RequestDeadline(Protocol):
 
 
 class ServersNotWanted(Exception):
-    """The servers that were to be placed were deleted meanwhile."""
+    """The servers that were to be placed were deleted meanwhile.
+
+    Or the backlog request that they belong to was closed: it is deleted.
+    """
 
     def __init__(self) -> None:
         super().__init__(requester_liveness.SERVER_GONE)
@@ -89,12 +92,11 @@ class Handover:
         def clock() -> datetime.datetime:
             return process.clock().replace(tzinfo=None)
 
-        def find_unwanted(uuids: Collection[str]) -> set[str]:
-            found = instances.find_unwanted(uuids)
-            if conf.backlog.enabled:
-                found |= backlog_rows.given_up(process.db, uuids)
-            return found
+        def given_up(uuids: Collection[str]) -> set[str]:
+            return backlog_rows.given_up(process.db, uuids) if (
+                conf.backlog.enabled) else set()
 
+        self._given_up = given_up
         self._process = process
         self.events = preemption_notifications.Notifications(conf, host)
         self.claims = allocation_claim.Claims(
@@ -105,7 +107,8 @@ class Handover:
         self.terminator = victim_evictor.VictimEvictor(
             clients, awaited_servers.AwaitedServers(),
             requester_reader.RequesterReader(
-                find_unwanted, headroom=headroom, clock=clock,
+                lambda uuids: instances.find_unwanted(uuids) | given_up(uuids),
+                headroom=headroom, clock=clock,
                 are_hosts_emptied=lambda: conf.reservation.enabled,
                 reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,
@@ -130,6 +133,7 @@ class Handover:
         :param limit: the RequestDeadline, None if there is none
         :returns: the number of decisions that were rolled back because their
             server is not wanted any more
+        :raises ServersNotWanted: their backlog request was closed
         :raises TimeIsUp: the deadline has passed
         :raises VictimsStuck: victims were not evicted
         :raises LostDecision: another process has taken a decision over
@@ -159,10 +163,13 @@ class Handover:
             raise VictimsStuck(
                 [f'{uuid} ({why})' for uuid, why in ended.refusals.items()],
                 'must not be evicted')
-        for decision in decisions:
-            if decision.uuid in ended.unwanted:
-                self.recovery.roll_back(decision.uuid,
-                                        ended.unwanted[decision.uuid])
+        gone = [each for each in decisions if each.uuid in ended.unwanted]
+        if gone and self._given_up([each.server_uuid for each in gone]):
+            # Nova still has it, and would build it without allocations.
+            raise ServersNotWanted
+        for decision in gone:
+            self.recovery.roll_back(decision.uuid,
+                                    ended.unwanted[decision.uuid])
         wanted = [decision for decision in decisions
                   if decision.uuid not in ended.unwanted]
         placed = [decision for decision in wanted if decision.server_uuid]

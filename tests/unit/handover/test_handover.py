@@ -35,13 +35,16 @@ class TestSeveralServers(unittest.TestCase):
         self.keeps = True
         self.handover = handover.Handover.__new__(handover.Handover)
         self.handover.claims = mock.Mock()
+        self.handover.recovery = mock.Mock()
+        self.handover._given_up = lambda uuids: self.given_up
+        self.given_up = set()
         self.handover._process = types.SimpleNamespace(
             decisions=self.decisions, owner=types.SimpleNamespace(
                 keeps=lambda decisions: self.keeps))
 
-    def settle(self):
-        return self.handover.settle(self.claimed,
-                                    eviction_values.Memory({}, 0))
+    def settle(self, **values):
+        return self.handover.settle(
+            self.claimed, eviction_values.Memory({}, 0, **values))
 
     def found(self):
         return [(each.status, each.owner) for each
@@ -50,6 +53,19 @@ class TestSeveralServers(unittest.TestCase):
     def test_both_are_closed(self):
         self.assertEqual(0, self.settle())
         self.assertEqual(2 * [(db_decisions.DONE, '')], self.found())
+
+    def test_one_was_deleted(self):
+        self.assertEqual(1, self.settle(unwanted={'d1': 'deleted'}))
+        self.handover.recovery.roll_back.assert_called_once_with(
+            'd1', 'deleted')
+        self.assertEqual((db_decisions.DONE, ''), self.found()[1])
+
+    def test_their_backlog_request_was_closed(self):
+        """Nova would build the first: the engine has not deleted it yet."""
+        self.given_up = {'server of d1'}
+        with self.assertRaises(handover.ServersNotWanted):
+            self.settle(unwanted={'d1': 'closed'})
+        self.assertEqual(2 * [(db_decisions.CLAIMED, 'me')], self.found())
 
     def test_a_lost_decision_rolls_the_other_back(self):
         """Neither server is built, so the other must not keep its space."""
