@@ -15,6 +15,7 @@ the same tests on it and on Placement. Differences that are left:
 """
 
 import dataclasses
+import itertools
 import json
 import urllib.parse
 
@@ -76,6 +77,7 @@ class Consumer:
     generation: int
     project_id: str
     user_id: str
+    birth: int = 0
 
 
 class MemoryPlacement:
@@ -84,11 +86,15 @@ class MemoryPlacement:
     :ivar providers: {uuid: Provider}
     :ivar consumers: {uuid: Consumer} of those that have allocations, or were
         made without any
-    :ivar lost: consumers of which a late claim for one host has taken what
-        they have on another
+    :ivar lost: consumers of which a late claim has taken what they have since
+        they were made anew, with the generation that the claim has
+    :ivar strays: consumers to which such a claim has given it
     """
 
     def __init__(self):
+        self._births = itertools.count(1)
+        self._outdated = set()
+        self.strays = set()
         self.providers = {}
         self.consumers = {}
         self.lost = set()
@@ -106,11 +112,20 @@ class MemoryPlacement:
                 for uuid, provider in self.providers.items()
                 if consumer in provider.allocations}
 
-    def call(self, method, url, body=None):
+    def births(self, consumers):
+        """Return {uuid: its number} of consumers that exist."""
+        return {uuid: self.consumers[uuid].birth for uuid in consumers
+                if uuid in self.consumers}
+
+    def call(self, method, url, body=None, births=None):
         """Answer a request.
 
+        :param births: those of its consumers when it was sent
         :returns: a Response
         """
+        self._outdated = {
+            uuid for uuid, birth in self.births(births or ()).items()
+            if birth != births[uuid]}
         path, _, query = url.partition('?')
         params = urllib.parse.parse_qsl(query)
         parts = path.strip('/').split('/')
@@ -269,17 +284,25 @@ class MemoryPlacement:
             *(name for provider in self.providers.values()
               for name in provider.inventories)))
 
-    def _write(self, changes):
-        touched = set()
+    def _note_late(self, changes):
+        """Note what a claim takes that was sent before consumers were made."""
         written = {provider for body in changes.values()
                    for provider in body['allocations']}
         for uuid, body in changes.items():
             had = self.allocations(uuid)
-            if len(changes) > 1 and had and written and (
-                    written.isdisjoint(had)):
+            if uuid in self._outdated or (len(changes) > 1 and had and (
+                    written and written.isdisjoint(had))):
                 self.lost.add(uuid)
+            elif self._outdated and uuid not in self.consumers:
+                self.strays.add(uuid)
             elif body['allocations']:
                 self.lost.discard(uuid)
+
+    def _write(self, changes):
+        self._note_late(changes)
+        touched = set()
+        for uuid, body in changes.items():
+            had = self.allocations(uuid)
             for provider in self.providers.values():
                 if provider.allocations.pop(uuid, None) is not None and (
                         not body['allocations']):
@@ -291,9 +314,11 @@ class MemoryPlacement:
                 if had:
                     del self.consumers[uuid]
                 continue
+            before = self.consumers.get(uuid)
             self.consumers[uuid] = Consumer(
                 (body['consumer_generation'] or 0) + 1, body['project_id'],
-                body['user_id'])
+                body['user_id'],
+                before.birth if before else next(self._births))
             for provider, item in body['allocations'].items():
                 self.providers[provider].allocations[uuid] = dict(
                     item['resources'])

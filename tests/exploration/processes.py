@@ -96,9 +96,11 @@ class ReportClient(report.SchedulerReportClient):
         self._world = world
 
     def _ask(self, method, url, body=None, once=False):
+        placement = self._world.placement
+        births = placement.births(body) if method == 'post' else None
         return self._world.call(
             'placement', f'{method} {url}',
-            lambda: self._world.placement.call(method, url, body), once)
+            lambda: placement.call(method, url, body, births), once)
 
     def get(self, url, version=None, global_request_id=None):
         return self._ask('get', url)

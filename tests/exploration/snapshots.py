@@ -34,6 +34,10 @@ _MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
 #: a reading may be old when a call is sent.
 _SEEN_S = 8
 
+#: After how long the engine has repaired what an audit finds, which it does if
+#: two audits in a row find it.
+_AUDITED_S = 900
+
 
 def _budgets(decisions):
     """Yield how many servers of each project are ending, and may."""
@@ -88,6 +92,7 @@ class Watcher:
         self._owned = {}          # decision: (its owner, since when)
         # Victims whose space is not theirs, by an act of an operator.
         self._robbed = set()
+        self._stray_since_s = {}  # stand-in of a late claim: since when
         self._freed_s = {}        # stand-in: when an operator has freed it
         self._reserved = reserved_hosts.ReservedHosts(world)
         self._paused_since_s = {}  # what is paused: since when
@@ -112,7 +117,8 @@ class Watcher:
                    for victim in each.victims):
                 return            # it is deleted after its retention
         if self._is_of_request(server, method, found) or (
-                found is None and self._is_of_reservation(server, method)):
+                (found is None or found.status == 'rolling_back')
+                and self._is_of_reservation(server, method)):
             return
         key = found and found.uuid, uuid
         victim = next((each for each in found.victims
@@ -386,11 +392,15 @@ class Watcher:
     def _is_left(self, uuid, host):
         """Return whether a late claim has left an allocation on a host.
 
-        It remains while the server is locked and its new host is full, as the
-        guide's limits say.
+        As the guide's limits say: the engine deletes that of a stand-in; that
+        of a server remains while it is locked and its new host is full.
         """
-        server = self._world.nova.servers.get(uuid)
-        return uuid in self._world.placement.lost and (
+        world = self._world
+        if uuid in world.placement.strays:
+            since_s = self._stray_since_s.setdefault(uuid, world.loop.now_s)
+            return world.loop.now_s - since_s < _AUDITED_S
+        server = world.nova.servers.get(uuid)
+        return uuid in world.placement.lost and (
             server.locked and server.host != host)
 
     def reservations(self):

@@ -209,7 +209,9 @@ class World:
         return self._durations.choice(items)
 
     def _may_crash(self, process):
-        return any(each.process is process for each in self.ours())
+        # A task that ends as its process crashes may call something.
+        return process.is_alive and any(
+            each.process is process for each in self.ours())
 
     def kill(self, process):
         """Crash a process of ours; it is started again later."""
