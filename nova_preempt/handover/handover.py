@@ -170,8 +170,7 @@ class Handover:
         for decision in gone:
             self.recovery.roll_back(decision.uuid,
                                     ended.unwanted[decision.uuid])
-        wanted = [decision for decision in decisions
-                  if decision.uuid not in ended.unwanted]
+        wanted = [each for each in decisions if each not in gone]
         placed = [decision for decision in wanted if decision.server_uuid]
         if placed and limit:
             limit.check("create the server's allocations")

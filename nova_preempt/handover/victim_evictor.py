@@ -43,6 +43,9 @@ from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
+#: Pauses after attempts to withdraw a notice that was written too late.
+_PAUSES_S = 12 * (5.0,)
+
 
 class VictimEvictor:
     """Evicts the victims of decisions.
@@ -168,11 +171,9 @@ class EvictionRun:
 
     def pause_s(self) -> float:
         """Return the seconds until the next step()."""
-        now_us = self._now_us()
         pause_s = self._age_s()
-        if self._wake_at_us is not None:
-            pause_s = min(pause_s, max(0, self._wake_at_us - now_us) / SECOND)
-        return pause_s
+        return pause_s if self._wake_at_us is None else min(
+            pause_s, max(0, self._wake_at_us - self._now_us()) / SECOND)
 
     def _now_us(self) -> int:
         return round(self._terminator.monotonic() * SECOND)
@@ -268,8 +269,11 @@ class EvictionRun:
             LOG.warning('Cannot write the notice of victim %s: %s', uuid, exc)
         if not self._terminator.owner.keeps([decision]):
             # Another process may have rolled it back before the notice came.
-            with contextlib.suppress(nova_api.NoAnswer):
-                nova.clear_notice(uuid, decision.uuid)
+            for pause_s in _PAUSES_S:
+                with contextlib.suppress(nova_api.NoAnswer):
+                    if nova.clear_notice(uuid, decision.uuid):
+                        break
+                self._terminator._sleep(pause_s)
 
     # -- one step of one victim --------------------------------------------
 

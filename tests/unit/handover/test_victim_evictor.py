@@ -72,6 +72,7 @@ class FakeCloud:
         self.seconds = seconds
         self.refuse = refuse
         self.away_until = 0
+        self.refuses_until = 0
         self.host_after = None                       # one is offloaded
         self.asked = collections.defaultdict(list)   # uuid: [(time, what)]
         self.shown = {}                              # uuid: action in notice
@@ -111,7 +112,10 @@ class FakeCloud:
         self.shown[uuid] = action, last_resort
 
     def clear_notice(self, uuid, decision_uuid=''):
+        if self.clock.now < self.refuses_until:
+            return False
         self.shown.pop(uuid, None)
+        return True
 
     def power_off(self, uuid):
         self.vm_states[uuid] = 'stopped'
@@ -245,7 +249,16 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
 
     def test_a_notice_that_comes_after_the_lease_is_withdrawn(self):
-        """Another process may have rolled the decision back before."""
+        """Another process may have rolled the decision back before.
+
+        Then, or as soon as the server's cell answers again.
+        """
+        for refuses_for_s in 0, 50:
+            with self.subTest(refuses_for_s=refuses_for_s):
+                self.clock = Clock()
+                self.withdraw(refuses_for_s)
+
+    def withdraw(self, refuses_for_s):
         self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
         cloud = self.cloud({'a': 1})
         give = cloud.set_notice
@@ -253,6 +266,7 @@ class TestTerminator(unittest.TestCase):
         def slow(*args):
             self.clock.sleep(100)
             give(*args)
+            cloud.refuses_until = self.clock.now + refuses_for_s
 
         cloud.set_notice = slow
         self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
