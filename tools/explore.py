@@ -34,8 +34,8 @@ def make_parser():
     parser.add_argument('--features',
                         help='features to enable beside preemption, with '
                              'commas: reservations, power, backlog, '
-                             'recommendations, interruptions, returns; '
-                             'default: drawn from the seed')
+                             'recommendations, interruptions, delays, '
+                             'returns; default: drawn from the seed')
     parser.add_argument('--hosts', type=int, default=4,
                         help='number of hosts of the cloud; default: 4')
     parser.add_argument('--rate', type=float,

@@ -113,6 +113,15 @@ def owner_crashes(world, watcher, rng):
             owner.kill_and_restart(rng.choice((1, 20, 90)))
 
 
+def free_stand_ins(world, watcher):
+    """Delete all allocations of consumers that Nova does not know."""
+    known = world.nova.servers.keys() | world.nova.migrations.keys()
+    for uuid in sorted(world.placement.consumers.keys() - known):
+        world.loop.tell('an operator frees', uuid)
+        watcher.rob(uuid)
+        world.placement.call('delete', f'/allocations/{uuid}')
+
+
 @operations.kind
 def allocations_are_audited(world, watcher, rng):
     """An operator deletes allocations without server: stand-ins, too.
@@ -121,11 +130,7 @@ def allocations_are_audited(world, watcher, rng):
     """
     _await_decision(world, watcher)
     world.loop.sleep(rng.choice((0, rng.uniform(0, 10))))
-    known = world.nova.servers.keys() | world.nova.migrations.keys()
-    for uuid in sorted(world.placement.consumers.keys() - known):
-        world.loop.tell('an operator frees', uuid)
-        watcher.rob(uuid)
-        world.placement.call('delete', f'/allocations/{uuid}')
+    free_stand_ins(world, watcher)
     if rng.random() < 0.5:
         # Others are faster than whoever waits for the space.
         for uuid in sorted(watcher.victims()):

@@ -112,12 +112,13 @@ FEATURES = {
         'withdrawal_is_refused': 4, 'victim_changes_in_roll_back': 12,
         'others_are_faster': 6, 'owner_crashes_at_hand_over': 6,
         'request_is_withdrawn': 8}),
+    'delays': Feature((), {}, {'claimant_is_slow': 30}),
     'returns': Feature((), {}, {'victim_is_unshelved': 6, 'images_fail': 6}),
 }
 
 
 def draw(seed):
-    """Return the names of a seed's features; every second seed has none."""
+    """Return the names of a seed's features; every eighth seed has none."""
     rng = random.Random(f'{seed} features')
     if seed % 4 == 3:
         return ('reservations', *rng.choice(
@@ -125,7 +126,8 @@ def draw(seed):
             *(('recommendations',) if seed % 16 == 7 else ()))
     if seed % 4 == 1:
         return rng.choice((('power',), ('backlog',), ('power', 'backlog')))
-    return ()
+    return {2: ('interruptions',), 4: ('delays', 'returns'),
+            6: ('interruptions', 'delays', 'returns')}.get(seed % 8, ())
 
 
 def draw_settings(seed, names):

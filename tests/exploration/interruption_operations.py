@@ -5,6 +5,7 @@ Each waits for its moment by a trap on the next calls.
 """
 
 from nova_preempt.core.eviction import closing_rules
+from nova_preempt.handover import allocation_claim
 from tests.exploration import eviction_operations
 from tests.exploration import faults
 from tests.exploration import operations
@@ -91,6 +92,39 @@ def claimant_is_cut_off(world, watcher, rng):
     else:
         _await(world, 'database begin', has_claimed, cut_before,
                most=5000)
+
+
+@operations.kind
+def claimant_is_slow(world, watcher, rng):
+    """The owner of a decision takes long to record its first call to Nova.
+
+    Just before it has found that its claim still holds the space. Meanwhile an
+    operator frees that, or an administrator locks the victims.
+    """
+    is_freed = rng.random() < 0.7
+
+    def wait(world, _call):
+        claimed = [each for each in watcher.open_decisions()
+                   if each.status == 'claimed']
+        for each in claimed:
+            if is_freed:
+                eviction_operations.free_stand_ins(world, watcher)
+            else:
+                for victim in each.victims:
+                    traps.act(world, victim.server_uuid, 'lock', is_admin=True)
+        world.loop.sleep(rng.uniform(5.5, 20))
+
+    def look(world, call):
+        if any(uuid in call for each in watcher.open_decisions()
+               if each.status == 'claimed' and watcher.is_by_owner(each)
+               for uuid in allocation_claim.all_stand_ins(each)):
+            world.faults.traps.append(traps.Trap('database begin', wait))
+        elif left.pop():
+            world.faults.traps.append(
+                traps.Trap('placement get /allocations/', look))
+
+    left = list(range(200))
+    world.faults.traps.append(traps.Trap('placement get /allocations/', look))
 
 
 @operations.kind

@@ -189,7 +189,7 @@ def ends_without_notice():
     return mock.patch.object(eviction_controller, '_give_notice', give)
 
 
-@fault(889, 'space_is_held_first')
+@fault(2, 'space_is_held_first', 'delays')
 def old_readings_count():
     """A victim ends by a reading of Nova's records that is old."""
     return returns(eviction_controller, 'is_fresh', True)

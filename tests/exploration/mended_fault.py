@@ -11,7 +11,7 @@ EVICTIONS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
              '--evictions')
 #: Features with which they are found: what comes between calls of evictions
 #: and after them, see interruption_operations.
-OF_EVICTIONS = ('', 'interruptions', 'returns')
+OF_EVICTIONS = ('', 'interruptions', 'delays', 'returns')
 #: Those of faults of a feature.
 FEATURES = ('--operations', '60', '--rate', '0.02')
 

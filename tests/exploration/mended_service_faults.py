@@ -148,7 +148,7 @@ def strangers_are_kept():
 
 # -- recommendations -------------------------------------------------------
 
-@fault(21, 'recommendations_are_withdrawn', 'recommendations')
+@fault(2, 'recommendations_are_withdrawn', 'recommendations')
 def recommendations_stay():
     """A recommendation to leave stays after its cause is gone."""
     return mock.patch.object(recommender.Recommender, '_withdraw',
