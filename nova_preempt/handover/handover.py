@@ -103,7 +103,9 @@ class Handover:
             clients.placement, process.decisions, process.owner, budgets)
         self.recovery = preemption_rollback.PreemptionRollback(
             clients.placement, clients.nova, process.decisions,
-            process.owner, options, self.claims.active)
+            process.owner, options, self.claims.active,
+            lambda operation: process.pauses.why(
+                pause_reader.of_operation(operation)))
         self.terminator = victim_evictor.VictimEvictor(
             clients, awaited_servers.AwaitedServers(),
             requester_reader.RequesterReader(

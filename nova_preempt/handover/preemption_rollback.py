@@ -8,7 +8,7 @@ already being deleted or shelved are evicted; stopped ones are started. The
 state of a victim is read again before each step.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -33,14 +33,8 @@ LOG = logging.getLogger(__name__)
 # Calls after which a server leaves its host.
 _LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
 
-# Log lines by whether the server stays.
-_SPACE_TAKEN = {
-    False: 'The space of preemptible server %(server)s was taken before '
-           'preemption %(uuid)s could be taken back; ending it.',
-    True: 'The space of preemptible server %(server)s was taken before '
-          'preemption %(uuid)s could be taken back; it stays without its '
-          'allocation.',
-}
+# What is logged, by whether the server stays.
+_OUTCOMES = {False: 'ending it', True: 'it stays without its allocation'}
 
 # Separates the reason of a roll-back from that of its delay.
 _NOT_YET = '; not yet: '
@@ -63,18 +57,23 @@ class PreemptionRollback:
     :param options: [preemption] of the configuration
     :param active: the uuids of decisions that a thread of this process works
         on
+    :param why_paused: given an operation, returns why preemption for it is
+        paused, '' if it is not
     """
 
     def __init__(self, placement: placement_api.Placement,
                  nova: nova_api.NovaAPI, decisions: decisions.Decisions,
                  owner: process_lease.Lease, options: cfg.ConfigOpts.GroupAttr,
-                 active: Collection[str]) -> None:
+                 active: Collection[str],
+                 why_paused: Callable[[str], str] = lambda operation: ''
+                 ) -> None:
         self._placement = placement
         self._nova = nova
         self._decisions = decisions
         self._owner = owner
         self._options = options
         self._active = active
+        self._why_paused = why_paused
         self._allocations = rollback_allocations.RollbackAllocations(
             placement, nova, decisions)
 
@@ -109,11 +108,9 @@ class PreemptionRollback:
             LOG.info('Retrying the rollback of preemption %s.', decision.uuid)
             reason = decision.reason.partition(_NOT_YET)[0]
         else:
-            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
-                        '%(host)s is still %(status)s; rolling it back.',
-                        {'uuid': decision.uuid, 'host': decision.host,
-                         'server': decision.server_uuid,
-                         'status': decision.status})
+            LOG.warning('Preemption %s for server %s on host %s is still %s; '
+                        'rolling it back.', decision.uuid,
+                        decision.server_uuid, decision.host, decision.status)
             reason = ('it was not completed' if decision.owner == me
                       else 'its scheduler stopped')
         try:
@@ -304,8 +301,8 @@ class PreemptionRollback:
         """Evict a victim whose capacity is lost, unless it leaves by itself.
 
         One with an honored lock is kept, and one that was not asked to end
-        yet: the engine's repair evicts it, with notice and unless preemption
-        is paused.
+        yet, or while preemption is paused, as the call may not have been
+        sent: the engine's repair evicts it, with notice, after the pause.
 
         :returns: its new status, None if it is unchanged
         :raises NovaError: it has to be retried
@@ -318,8 +315,11 @@ class PreemptionRollback:
         locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
-        stays = locked or not victim.asked
-        LOG.error(_SPACE_TAKEN[stays], {'server': uuid, 'uuid': decision.uuid})
+        stays = locked or not victim.asked or bool(
+            self._why_paused(decision.operation))
+        LOG.error('The space of preemptible server %s was taken before '
+                  'preemption %s could be taken back; %s.', uuid,
+                  decision.uuid, _OUTCOMES[stays])
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
                 self._nova.lock(uuid, victim_allocations.LOCKED)

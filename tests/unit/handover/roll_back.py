@@ -142,6 +142,7 @@ class RollBackTestCase(unittest.TestCase):
         patch = mock.patch.object(process_lease, 'INTENT_TIMEOUT_S', 0)
         patch.start()
         self.addCleanup(patch.stop)
+        self.why_paused = ''
         self.placement = FakePlacement(2)
         self.placement.give('held', 2)
         self.nova = FakeNova()
@@ -191,7 +192,7 @@ class RollBackTestCase(unittest.TestCase):
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
                                   honored_locks=honored_locks,
                                   minimum_runtime_s=0),
-            set())
+            set(), lambda operation: self.why_paused)
 
     def statuses(self):
         return {victim.server_uuid: victim.status

@@ -44,6 +44,16 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
 
+    def test_a_victim_without_space_stays_during_a_pause(self):
+        """Its call was recorded; it may not have been sent."""
+        self.take()
+        self.why_paused = 'preemption is paused'
+        self.assertEqual({db_decisions.ENDING},
+                         set(self.roll_back(**SHELVED).values()))
+        self.assertEqual([], self.nova.calls)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
+
     def test_no_victim_is_evicted_while_placement_is_busy(self):
         """Generations change repeatedly: the next try may succeed."""
         free = FakePlacement(2)
