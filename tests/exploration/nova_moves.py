@@ -97,7 +97,9 @@ class Moves:
 
     def _resize(self, server, flavor):
         old = server.flavor
+        hints = server.spec.scheduler_hints
         server.spec = requests.make(server, 1, flavor)
+        server.spec.scheduler_hints = hints
         operation = 'cold_migrate' if flavor is old else 'resize'
         move = self._begin_move(server, operation, 'resize_prep')
         if move is None:

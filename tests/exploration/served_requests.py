@@ -9,11 +9,10 @@ The law is silent where a request may be refused although it fits: see
 UNSURE_OPTIONS.
 """
 
+from nova_preempt.core.reservation import reservation_model
 from tests.exploration import operations
 
-#: Groups and options with which a request may be refused although it fits, or
-#: others may use the capacity first.
-UNSURE_GROUPS = ('reservation', 'energy', 'backlog')
+#: Options with which a request may be refused although it fits.
 UNSURE_OPTIONS = ('project_budget', 'headroom', 'maximum_runtime_s',
                   'max_waiting_requests')
 #: Options that may give victims less time than they take.
@@ -48,8 +47,7 @@ def find_breach(world):
 def _is_sure(world):
     settings = world.settings
     return not any(
-        group in UNSURE_GROUPS or option in UNSURE_OPTIONS
-        for group, option in settings) and not any(
+        option in UNSURE_OPTIONS for _group, option in settings) and not any(
         each.process.skew_s for each in (*world.schedulers, *world.engines))
 
 
@@ -62,7 +60,8 @@ def _waited_in_vain(world, server):
 def _fill(world):
     """Boot preemptible servers on all that is free, all at once."""
     number = sum(_free(world, host)['VCPU']
-                 for host in world.nova.hosts.values() if _is_usable(host))
+                 for host in world.nova.hosts.values()
+                 if _is_usable(world, host))
     servers = [world.nova.boot(_SPOT, 'p2')[0] for _ in range(number)]
     _wait(world, servers)
     world.loop.run(world.loop.now_s + world.settings.get(
@@ -79,13 +78,16 @@ def _free(world, host):
     return world.placement.providers[host.uuid].free()
 
 
-def _is_usable(host):
-    return host.is_up and host.runs and not host.disabled
+def _is_usable(world, host):
+    """Return whether anybody may use a host; a reserved one may be soon."""
+    return host.is_up and host.runs and not host.disabled and not any(
+        host.name in each.held for each in world.watcher.reservations()
+        if each.status in reservation_model.OPEN)
 
 
 def _fits(world, host, flavor):
     """Return whether a server fits, if all that may be evicted are."""
-    if not _is_usable(host):
+    if not _is_usable(world, host):
         return False
     evicted = {each.uuid for each in world.nova.servers.values()
                if each.host == host.name and _may_end(each)}
