@@ -34,15 +34,18 @@ class PeriodicTasks:
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
         leader runs the tasks
     :param interval_s: the least time between two rounds
+    :param otherwise: the task that is run instead while another engine is the
+        leader, if any
     """
 
     def __init__(self, tasks, health, leadership=None, interval_s=0,
-                 monotonic=time.monotonic):
+                 monotonic=time.monotonic, otherwise=None):
         self.tasks = tasks
         self._health = health
         self._leadership = leadership
         self._interval_s = interval_s
         self._monotonic = monotonic
+        self._otherwise = otherwise
         self._due_at = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -80,8 +83,9 @@ class PeriodicTasks:
             elif is_due:
                 self._due_at[name] = self._run(
                     name, work, pause_s) + self._monotonic()
-        return RETRY_S if not holds else max(
-            0, min(self._due_at.values()) - self._monotonic())
+        if not holds:
+            return self._run(*self._otherwise) if self._otherwise else RETRY_S
+        return max(0, min(self._due_at.values()) - self._monotonic())
 
     def _holds(self):
         if self._leadership is None:
@@ -121,9 +125,7 @@ class TaskHealth:
     def skip(self, name):
         """Clear a task's error: another engine runs it now."""
         with self._lock:
-            task = self._tasks.get(name)
-        if task is not None:
-            task.error = ''
+            self._tasks.get(name, _Task()).error = ''
 
     def run(self, name, work):
         """Run a task, record its outcome and return its result."""
@@ -153,8 +155,7 @@ class TaskHealth:
         """Return (whether all tasks are healthy, the JSON of the report)."""
         now = self._monotonic()
         with self._lock:
-            tasks = dict(self._tasks)
-            leads = self._leads
+            tasks, leads = dict(self._tasks), self._leads
         problems = {name: text for name, task in sorted(tasks.items())
                     if (text := task.problem(now))}
         return not problems, {

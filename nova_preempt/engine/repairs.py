@@ -141,10 +141,9 @@ class EvictionLoopCheck:
         self._known = ()          # as of the last look
 
     def look(self):
-        since = self._clock() - datetime.timedelta(
-            seconds=eviction_loops.WINDOW_S)
-        found = eviction_loops.find(
-            preemption_queries.get_turns(self._db, since))
+        found = eviction_loops.find(preemption_queries.get_turns(
+            self._db, self._clock() - datetime.timedelta(
+                seconds=eviction_loops.WINDOW_S)))
         for kind in _TEXTS:
             metrics.CYCLES.labels(kind).set(
                 sum(cycle.kind == kind for cycle in found))

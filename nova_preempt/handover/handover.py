@@ -205,10 +205,9 @@ class Handover:
     def _note_stuck(self, decisions: Iterable[db_decisions.Decision],
                     stuck: Collection[str]) -> None:
         self._leave_alone(stuck, STUCK_S)
-        LOG.error('Preemptible servers %(servers)s did not end within '
-                  '%(time)s s; looking for other victims.',
-                  {'servers': ', '.join(sorted(stuck)),
-                   'time': self._process.options.termination_timeout_s})
+        LOG.error('Preemptible servers %s did not end within %s s; looking '
+                  'for other victims.', ', '.join(sorted(stuck)),
+                  self._process.options.termination_timeout_s)
         for decision in decisions:
             for victim in decision.victims:
                 if victim.server_uuid in stuck:

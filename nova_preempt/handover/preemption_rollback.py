@@ -59,6 +59,8 @@ class PreemptionRollback:
         on
     :param why_paused: given an operation, returns why preemption for it is
         paused, '' if it is not
+    :ivar has_unfinished: whether repair() has taken decisions over that may
+        still be open
     """
 
     def __init__(self, placement: placement_api.Placement,
@@ -74,6 +76,7 @@ class PreemptionRollback:
         self._options = options
         self._active = active
         self._why_paused = why_paused
+        self.has_unfinished = False
         self._allocations = rollback_allocations.RollbackAllocations(
             placement, nova, decisions)
 
@@ -83,12 +86,15 @@ class PreemptionRollback:
         found = self._decisions.get_open_decisions()
         leases = self._owner.get_leases() if found else {}
         me = self._owner.name
+        self.has_unfinished = any(each.owner == me for each, _ in found)
         for decision, age_s in found:
             if not requester_liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
                     me=me, working_on=self._active,
                     leases=leases, timeout_s=process_lease.INTENT_TIMEOUT_S):
                 continue
+            # Before it is taken over: the answer may be lost.
+            self.has_unfinished = True
             if not self._decisions.update_decision(
                     decision.uuid, decision.owner, decision.status,
                     new_owner=self._owner.acquire(),
@@ -101,10 +107,8 @@ class PreemptionRollback:
 
     def _repair(self, decision: decisions.Decision, me: str) -> bool:
         """Roll back one decision; return whether it is closed."""
-        # An earlier roll-back has failed.
-        is_again = (not decision.owner
-                    or decision.status == decisions.ROLLING_BACK)
-        if is_again:
+        if not decision.owner or decision.status == decisions.ROLLING_BACK:
+            # An earlier roll-back has failed.
             LOG.info('Retrying the rollback of preemption %s.', decision.uuid)
             reason = decision.reason.partition(_NOT_YET)[0]
         else:
@@ -192,9 +196,8 @@ class PreemptionRollback:
         else:
             if not conflict.is_capacity_conflict:
                 raise conflict
-            LOG.warning('Preemption %(uuid)s cannot be rolled back in one '
-                        'transaction: %(exc)s',
-                        {'uuid': decision.uuid, 'exc': conflict})
+            LOG.warning('Preemption %s cannot be rolled back in one '
+                        'transaction: %s', decision.uuid, conflict)
             forced = self._undo_in_parts(decision)
         self._close_victims(decision, there, forced)
         if decision.status == decisions.INTENT and not restored + released:
@@ -315,6 +318,9 @@ class PreemptionRollback:
         locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
+        # The reading may have taken long.
+        if not self._owner.keeps([decision]):
+            raise decisions.LostDecision(decision.uuid)
         stays = locked or not victim.asked or bool(
             self._why_paused(decision.operation))
         LOG.error('The space of preemptible server %s was taken before '

@@ -97,10 +97,9 @@ class Lease:
         decision_owners.add(self._db, name, self.lease_s)
         self._files.hold(name)
         if self._name:
-            LOG.error('The lease of %(old)s expired before it was renewed. '
-                      'Other processes take over its preemptions; this '
-                      'process continues as %(new)s.',
-                      {'old': self._name, 'new': name})
+            LOG.error('The lease of %s expired before it was renewed. Other '
+                      'processes take over its preemptions; this process '
+                      'continues as %s.', self._name, name)
         self._name = name
         self._until = since + self.lease_s - _MARGIN_S
 
@@ -177,10 +176,8 @@ class Heartbeat:
             self._owner.renew()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
             if not self._failing:
-                LOG.warning('Cannot renew the lease of %(owner)s; it is tried '
-                            'every %(retry)s s: %(exc)s',
-                            {'owner': self._owner.name, 'retry': RETRY_S,
-                             'exc': exc})
+                LOG.warning('Cannot renew the lease of %s; it is tried every '
+                            '%s s: %s', self._owner.name, RETRY_S, exc)
             self._failing = True
             return RETRY_S
         self._failing = False

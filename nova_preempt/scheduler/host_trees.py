@@ -86,8 +86,11 @@ class HostTrees:
     # -- what is claimed -------------------------------------------------
 
     def allocation_requests(self, uuid, name, victims):
-        """Return allocation requests for a host without the victims."""
-        return [_allocation_request(placement) for placement in
+        """Return allocation requests for a host without the victims.
+
+        An empty list if the host is gone meanwhile.
+        """
+        return [_allocation_request(each) for each in self._providers[uuid] and
                 self.search.placements(name, self._providers[uuid], victims)]
 
     def devices(self, servers, others=()):

@@ -295,7 +295,8 @@ class MemoryPlacement:
                 self.lost.add(uuid)
             elif self._outdated and uuid not in self.consumers:
                 self.strays.add(uuid)
-            elif body['allocations']:
+            elif body['allocations'] and body['allocations'].keys() != (
+                    had.keys()):
                 self.lost.discard(uuid)
 
     def _write(self, changes):

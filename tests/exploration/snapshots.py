@@ -390,18 +390,23 @@ class Watcher:
                                          ).startswith(power_steps.REASON))
 
     def _is_left(self, uuid, host):
-        """Return whether a late claim has left an allocation on a host.
+        """Return whether an allocation on a host may remain.
 
-        As the guide's limits say: the engine deletes that of a stand-in; that
-        of a server remains while it is locked and its new host is full.
+        As the guide's limits say: the engine deletes that of a stand-in of a
+        late claim. That of a server which was there, or for which a migration
+        has failed, remains while it is locked and its own host is full.
         """
         world = self._world
         if uuid in world.placement.strays:
             since_s = self._stray_since_s.setdefault(uuid, world.loop.now_s)
             return world.loop.now_s - since_s < _AUDITED_S
         server = world.nova.servers.get(uuid)
-        return uuid in world.placement.lost and (
-            server.locked and server.host != host)
+        return server is not None and server.locked and (
+            server.host != host and (
+                uuid in world.placement.lost or not any(
+                    provider.name == server.host and uuid
+                    in provider.allocations
+                    for provider in world.placement.providers.values())))
 
     def reservations(self):
         """Return the reservation_model.Reservations, if they are on."""

@@ -20,9 +20,10 @@ class TasksTestCase(testtools.TestCase):
         self.now = 1000.0
         self.health = periodic_tasks.TaskHealth(lambda: self.now)
 
-    def make(self, *tasks, leadership=None, interval_s=0):
+    def make(self, *tasks, leadership=None, interval_s=0, otherwise=None):
         return periodic_tasks.PeriodicTasks(
-            tasks, self.health, leadership, interval_s, lambda: self.now)
+            tasks, self.health, leadership, interval_s, lambda: self.now,
+            otherwise)
 
 
 class TestRounds(TasksTestCase):
@@ -73,6 +74,17 @@ class TestRounds(TasksTestCase):
         self.assertEqual([], self.run_once())
         self.leadership.holds.return_value = True
         self.assertEqual(['fail', 'often', 'seldom'], self.run_once())
+
+    def test_what_runs_while_another_engine_leads(self):
+        done = []
+        rounds = self.make(('a', lambda: done.append('a'), 60),
+                           leadership=self.leadership,
+                           otherwise=('b', lambda: done.append('b'), 5.0))
+        rounds.run_once()
+        self.leadership.holds.return_value = False
+        self.now += 60
+        self.assertEqual(5.0, rounds.run_once())
+        self.assertEqual(['a', 'b'], done)
 
     def test_a_round_stops_when_another_engine_leads(self):
         """Its task has waited for a minute."""

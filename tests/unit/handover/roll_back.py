@@ -143,6 +143,7 @@ class RollBackTestCase(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
         self.why_paused = ''
+        self.owner_keeps = True
         self.placement = FakePlacement(2)
         self.placement.give('held', 2)
         self.nova = FakeNova()
@@ -188,7 +189,7 @@ class RollBackTestCase(unittest.TestCase):
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name='me', acquire=lambda: 'me',
                                   get_leases=lambda: leases or {},
-                                  keeps=lambda decisions: True),
+                                  keeps=lambda decisions: self.owner_keeps),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
                                   honored_locks=honored_locks,
                                   minimum_runtime_s=0),

@@ -4,6 +4,8 @@
 import dataclasses
 from unittest import mock
 
+from oslo_db import exception as db_exc
+
 from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import preemption_rollback
@@ -457,6 +459,20 @@ class TestRepair(roll_back.RollBackTestCase):
         self.assertIn('is still claimed', self.repair())
         self.assertEqual('it was not completed',
                          self.decisions.decision.reason)
+
+    def test_a_repair_that_is_not_finished(self):
+        """Its engine may not be the leader the next time."""
+        self.leave('dead')
+        found = self.make_recovery(leases={'dead': False})
+        with mock.patch.object(self.decisions, 'get_decision',
+                               side_effect=db_exc.DBError), (
+                self.assertRaises(db_exc.DBError)):
+            found.repair()
+        self.assertEqual('me', self.decisions.decision.owner)
+        self.assertTrue(found.has_unfinished)
+        for _ in range(2):
+            found.repair()
+        self.assertFalse(found.has_unfinished)
 
     def test_a_failed_repair_does_not_delay_others(self):
         self.leave('me')

@@ -44,6 +44,19 @@ class TestInParts(roll_back.RollBackTestCase):
         self.assertEqual(db_decisions.ROLLED_BACK,
                          self.decisions.decision.status)
 
+    def test_none_is_evicted_after_its_decision_was_lost(self):
+        """Nova takes long to answer."""
+        self.take()
+        real = self.nova.get
+
+        def get(uuid):
+            self.owner_keeps = len(self.placement.consumers) == 1
+            return real(uuid)
+
+        self.nova.get = get
+        self.roll_back(**SHELVED)
+        self.assertEqual([], self.nova.calls)
+
     def test_a_victim_without_space_stays_during_a_pause(self):
         """Its call was recorded; it may not have been sent."""
         self.take()

@@ -55,6 +55,15 @@ class TestDevices(unittest.TestCase):
         return [instance(uuid) for uuid in filters['uuid']
                 if uuid not in self.gone]
 
+    def test_no_allocation_requests_for_a_host_that_is_gone(self):
+        preemption = mock.Mock()
+        preemption.known.providers.known.return_value = None
+        preemption.known.providers.read.return_value = None
+        trees = host_trees.HostTrees(
+            preemption, mock.Mock(spec_obj=self.spec), None)
+        self.assertEqual((), trees.read('host'))
+        self.assertEqual([], trees.allocation_requests('host', 'host', []))
+
     def test_once_for_all(self):
         servers = [server(uuid) for uuid in 'abc']
         found = self.trees.devices(servers[:1], servers)
