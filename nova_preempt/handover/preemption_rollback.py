@@ -189,7 +189,7 @@ class PreemptionRollback:
             released = self._allocations.released(decision)
             try:
                 self._post([*released, *restored, *self._allocations.fence(
-                    decision, consumers, restored)])
+                    there, consumers, restored)])
                 break
             except placement_api.Conflict as exc:
                 conflict = exc

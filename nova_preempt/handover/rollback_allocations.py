@@ -129,7 +129,7 @@ class RollbackAllocations:
             each for each in changes if each.generation is not None)]
 
     @staticmethod
-    def fence(decision: decisions.Decision,
+    def fence(there: Iterable[decisions.Victim],
               consumers: Mapping[str, placement_api.Consumer],
               restored: Iterable[placement_api.Consumer]
               ) -> list[placement_api.Consumer]:
@@ -142,11 +142,13 @@ class RollbackAllocations:
         changes with its next allocation. A delayed call that reduces the
         allocations of a stopped victim conflicts as well.
 
+        :param there: db.Victims that are on their host; if another one has
+            moved twice, its generation may be that of before
         :param consumers: {uuid of a victim: its Consumer}
         :param restored: Consumers of victims that are written already
         """
         written = {consumer.uuid for consumer in restored}
-        return [consumers[victim.server_uuid] for victim in decision.victims
+        return [consumers[victim.server_uuid] for victim in there
                 if victim.server_uuid in consumers.keys() - written
                 and consumers[victim.server_uuid].allocations.keys()
                 & victim.allocations.keys()]

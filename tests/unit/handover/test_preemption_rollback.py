@@ -177,6 +177,26 @@ class TestRollBack(roll_back.RollBackTestCase):
             self.placement.post_allocations(late)
         self.assert_space(held=0, a=1, b=1)
 
+    def test_allocations_of_a_victim_that_moved_meanwhile_stay(self):
+        """Its consumer was made anew, with the generation of before."""
+        self.placement = FakePlacement(2)
+        for uuid in 'ab':
+            self.placement.give(uuid, 1)
+
+        def move(uuid):
+            if uuid == 'a' and 'a' not in moved:
+                moved.append('a')
+                self.placement.delete_allocations('a')
+                self.placement.give('a', 1, 'other')
+                self.nova.put('a', host='host2')
+            return real(uuid)
+
+        moved, real = [], self.nova.get
+        self.nova.get = move
+        self.roll_back(status=db_decisions.INTENT,
+                       victims=db_decisions.PENDING)
+        self.assertEqual(1, self.placement.vcpus('a', 'other'))
+
     def test_what_a_stopped_victim_would_free_later_is_refused(self):
         """Its eviction is for no server; its process stands still."""
         self.placement = FakePlacement(2)
