@@ -201,7 +201,7 @@ def pauses_are_ignored():
     return returns(pause_reader.PauseReader, 'why', '')
 
 
-@fault(34, 'locks_are_kept')
+@fault(70, 'locks_are_kept')
 def locks_during_notice_are_ignored():
     """A victim ends though it was locked during its notice."""
     return returns(eviction_steps, '_is_kept_by_lock', False)
@@ -276,7 +276,7 @@ def refused_servers_keep_space():
                 '_released_by_server', []), _nothing_is_freed_later())
 
 
-@fault(3, 'guests_keep_their_space', 'interruptions')
+@fault(7, 'guests_keep_their_space', 'interruptions')
 def roll_back_in_steps():
     """A roll-back frees the space before the victims have it again."""
     def post(self, consumers):
