@@ -183,7 +183,7 @@ explore: $(STAMP)
 
 # Some of it for "make test".
 explored: $(STAMP)
-	$(BIN)/python tools/explore.py --seeds 1-50 --operations 12 \
+	$(BIN)/python tools/explore.py --seeds 1-50 --operations 60 \
 		--processes 2
 
 nova-tests: $(STAMP)
