@@ -18,25 +18,31 @@ class Moves:
         self._start('live migration', server, self._live_migrate)
 
     def _live_migrate(self, server):
+        if not self._moves(server):
+            self._note_error(server, 'live_migrate')
+
+    def _moves(self, server):
+        """Migrate a server; return whether it has not failed."""
         if not self._still(server, 'migrating'):
-            return
+            return True
         if not self.hosts[server.host].is_up:
             self._save(server, task_state=None)
-            return
+            return False
         move = self._begin_move(server, 'live_migrate', 'migrating')
         if move is None:
-            return
+            return False
         self._take('live migration')
         if not self._still(server, 'migrating') or (
                 not self._may_move(move) or self.fails('migration')):
             self._end_move(server, move, back=True)
-            return
+            return False
         source = server.guest
         move.status = 'completed'
         self._save(server, host=move.target, node=move.target,
                    guest=move.target, task_state=None)
         self.loop.tell('nova moved', server.uuid[:8], source, move.target)
         self._empty(move.uuid)
+        return True
 
     def _may_move(self, move):
         """Return whether both compute services answer."""
@@ -49,8 +55,9 @@ class Moves:
         move = nova_servers.Migration(
             str(uuids.uuid4()), server.uuid, server.host)
         self.migrations[move.uuid] = move
-        # Nova moves one that has none, too.
+        # Nova moves one that has none, too, and frees no host after a failure.
         held = self.placement('get', f'/allocations/{server.uuid}').json()
+        server.leaks |= self.hosts[server.host].uuid not in held['allocations']
         if self.hosts[server.host].uuid in held['allocations'] and (
                 not self._move_allocations(server.uuid, move.uuid, server)):
             move.status = 'error'

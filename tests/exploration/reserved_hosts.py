@@ -75,20 +75,22 @@ class ReservedHosts:
                 and item.status != reservation_model.LOST),
             is_due=each.status == reservation_model.ACTIVE,
             says=bool(each.reason),
-            may_use=users | self._reported_and_locked(each),
+            may_use=users | self._reported(each),
             available=self._available(each, held, users)
             if each.status in reservation_model.OPEN and _is_at(each, now)
             else frozenset(), strangers=frozenset(self._strangers[each.uuid]))
 
-    def _reported_and_locked(self, each):
-        """Return the uuids of servers that nobody may evict for it.
+    def _reported(self, each):
+        """Return the uuids of servers that nobody may end for it.
 
-        Its owner is told of them.
+        Its owner is told of them. Those that are not preemptible are migrated
+        as soon as another host has room.
         """
         said = ' '.join(item.reason or '' for item in each.hosts)
         return frozenset(
             uuid for uuid, server in self._world.nova.servers.items()
-            if server.locked and uuid in said)
+            if uuid in said and (
+                server.locked or not server.is_preemptible))
 
     def _available(self, each, held, users):
         """Return the hosts that a reservation could have, if it lacks some."""

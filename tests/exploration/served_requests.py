@@ -6,13 +6,14 @@ cloud in one burst. Then a few normal servers are booted. Each must be served
 if it fits on a host beside the servers that may not be evicted.
 
 The law is silent where a request may be refused although it fits: see
-UNSURE_OPTIONS.
+UNSURE_GROUPS and UNSURE_OPTIONS.
 """
 
 from nova_preempt.core.reservation import reservation_model
 from tests.exploration import operations
 
-#: Options with which a request may be refused although it fits.
+#: Groups and options with which a request may be refused although it fits.
+UNSURE_GROUPS = ('energy',)
 UNSURE_OPTIONS = ('project_budget', 'headroom', 'maximum_runtime_s',
                   'max_waiting_requests')
 #: Options that may give victims less time than they take.
@@ -64,7 +65,8 @@ def _fit(world, flavor):
 def _is_sure(world):
     settings = world.settings
     return not any(
-        option in UNSURE_OPTIONS for _group, option in settings) and not any(
+        group in UNSURE_GROUPS or option in UNSURE_OPTIONS
+        for group, option in settings) and not any(
         each.process.skew_s for each in (*world.schedulers, *world.engines))
 
 

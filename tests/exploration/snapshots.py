@@ -113,7 +113,8 @@ class Watcher:
             found = next((each for each in decisions
                           if each.status in invariant_snapshot.OPEN), None)
             if any(victim.server_uuid == uuid and victim.status == 'stopped'
-                   for each in ([found] if found else decisions)
+                   for each in (decisions if server.vm_state == 'stopped'
+                                or not found else [found])
                    for victim in each.victims):
                 return            # it is deleted after its retention
         if self._is_of_request(server, method, found) or (
@@ -393,20 +394,18 @@ class Watcher:
         """Return whether an allocation on a host may remain.
 
         As the guide's limits say: the engine deletes that of a stand-in of a
-        late claim. That of a server which was there, or for which a migration
-        has failed, remains while it is locked and its own host is full.
+        late claim. That of a server which was there remains while it is
+        locked and its new host is full, and that of a failed migration of a
+        server without allocations while it is elsewhere.
         """
         world = self._world
         if uuid in world.placement.strays:
             since_s = self._stray_since_s.setdefault(uuid, world.loop.now_s)
             return world.loop.now_s - since_s < _AUDITED_S
         server = world.nova.servers.get(uuid)
-        return server is not None and server.locked and (
-            server.host != host and (
-                uuid in world.placement.lost or not any(
-                    provider.name == server.host and uuid
-                    in provider.allocations
-                    for provider in world.placement.providers.values())))
+        return server is not None and server.host != host and (
+            server.leaks or (
+                server.locked and uuid in world.placement.lost))
 
     def reservations(self):
         """Return the reservation_model.Reservations, if they are on."""

@@ -199,6 +199,10 @@ class World:
             self.loop.sleep(self.faults.rng.uniform(
                 0, faults.SERVICES[kind]))
             self.loop.tell('late', kind, what)
+            for uuid in list(self.nova.servers):
+                if what in (f'start {uuid[:8]}', f'unlock {uuid[:8]}'):
+                    # It may have given way once more meanwhile.
+                    self.watcher.released(uuid)
             with contextlib.suppress(*faults.UNHEARD):
                 function()
 

@@ -152,6 +152,8 @@ class TestTakenBack(unittest.TestCase):
                 ('active', [not_by_nova, shelve], True),
                 ('stopped', [by_nova, not_by_nova, shelve], True),
                 ('active', [not_by_nova], False),
+                ('active', [('live-migration', 'Error', 'own'), shelve],
+                 True),
                 # It was off before.
                 ('stopped', [shelve], False),
                 ('stopped', [shelve, by_owner], False),
