@@ -34,12 +34,12 @@ class PeriodicTasks:
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
         leader runs the tasks
     :param interval_s: the least time between two rounds
-    :param otherwise: the task that is run instead while another engine is the
-        leader, if any
+    :param otherwise: what the first task does while another engine is the
+        leader, if anything
     """
 
     def __init__(self, tasks, health, leadership=None, interval_s=0,
-                 monotonic=time.monotonic, otherwise=None):
+                 otherwise=None, monotonic=time.monotonic):
         self.tasks = tasks
         self._health = health
         self._leadership = leadership
@@ -84,7 +84,8 @@ class PeriodicTasks:
                 self._due_at[name] = self._run(
                     name, work, pause_s) + self._monotonic()
         if not holds:
-            return self._run(*self._otherwise) if self._otherwise else RETRY_S
+            return self._run(self.tasks[0][0], self._otherwise, RETRY_S) if (
+                self._otherwise) else RETRY_S
         return max(0, min(self._due_at.values()) - self._monotonic())
 
     def _holds(self):

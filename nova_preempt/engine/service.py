@@ -160,9 +160,7 @@ class Engine:
                 (repairs.EvictionLoopCheck(process.db).look, CYCLES_S),
                 # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
-        ], self.health, leadership, options.interval_s,
-            otherwise=(
-            'own decisions', parts.repair_own, periodic_tasks.RETRY_S))
+        ], self.health, leadership, options.interval_s, parts.repair_own)
 
     def _unless_paused(self, work):
         return lambda: periodic_tasks.RETRY_S if (

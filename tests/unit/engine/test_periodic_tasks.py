@@ -22,8 +22,8 @@ class TasksTestCase(testtools.TestCase):
 
     def make(self, *tasks, leadership=None, interval_s=0, otherwise=None):
         return periodic_tasks.PeriodicTasks(
-            tasks, self.health, leadership, interval_s, lambda: self.now,
-            otherwise)
+            tasks, self.health, leadership, interval_s, otherwise,
+            lambda: self.now)
 
 
 class TestRounds(TasksTestCase):
@@ -79,7 +79,7 @@ class TestRounds(TasksTestCase):
         done = []
         rounds = self.make(('a', lambda: done.append('a'), 60),
                            leadership=self.leadership,
-                           otherwise=('b', lambda: done.append('b'), 5.0))
+                           otherwise=lambda: done.append('b'))
         rounds.run_once()
         self.leadership.holds.return_value = False
         self.now += 60
