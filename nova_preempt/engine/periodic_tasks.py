@@ -34,18 +34,18 @@ class PeriodicTasks:
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
         leader runs the tasks
     :param interval_s: the least time between two rounds
-    :param otherwise: what the first task does while another engine is the
-        leader, if anything
+    :param standby: (name, function) of the task that is run every RETRY_S
+        while another engine is the leader, if any
     """
 
     def __init__(self, tasks, health, leadership=None, interval_s=0,
-                 otherwise=None, monotonic=time.monotonic):
+                 standby=None, monotonic=time.monotonic):
         self.tasks = tasks
         self._health = health
         self._leadership = leadership
         self._interval_s = interval_s
         self._monotonic = monotonic
-        self._otherwise = otherwise
+        self._standby = standby
         self._due_at = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -84,8 +84,10 @@ class PeriodicTasks:
                 self._due_at[name] = self._run(
                     name, work, pause_s) + self._monotonic()
         if not holds:
-            return self._run(self.tasks[0][0], self._otherwise, RETRY_S) if (
-                self._otherwise) else RETRY_S
+            return self._run(*self._standby, RETRY_S) if (
+                self._standby) else RETRY_S
+        if self._standby:
+            self._health.skip(self._standby[0])
         return max(0, min(self._due_at.values()) - self._monotonic())
 
     def _holds(self):
@@ -154,11 +156,10 @@ class TaskHealth:
 
     def report(self):
         """Return (whether all tasks are healthy, the JSON of the report)."""
-        now = self._monotonic()
         with self._lock:
             tasks, leads = dict(self._tasks), self._leads
         problems = {name: text for name, task in sorted(tasks.items())
-                    if (text := task.problem(now))}
+                    if (text := task.problem(self._monotonic()))}
         return not problems, {
             'acts': leads, 'problems': problems, 'last_done': {
                 name: task.done_at for name, task in sorted(tasks.items())}}

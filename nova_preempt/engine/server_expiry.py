@@ -73,7 +73,7 @@ class ServerExpiry:
         A victim that somebody has started gets its allocation back, also
         while preemption is paused.
         """
-        paused = self._is_paused()
+        paused = self._process.pauses.why(pauses.PREEMPTION)
         retention_s = self._process.options.stop_retention_s
         victims = self._process.decisions.get_victims(decisions.STOPPED)
         uuids = {victim.server_uuid for _decision, victim in victims}
@@ -94,9 +94,6 @@ class ServerExpiry:
                             'be deleted or get its allocation back: %s',
                             victim.server_uuid, exc)
 
-    def _is_paused(self):
-        return bool(self._process.pauses.why(pauses.PREEMPTION))
-
     def _runs(self, uuid):
         """Return whether a server runs, by the cache of servers."""
         server = self._servers.get(uuid)
@@ -105,8 +102,9 @@ class ServerExpiry:
     def _look_after(self, decision_uuid, victim, retention_s):
         # NOTE: before the look, as the database may be slow. It is kept if it
         # is no longer preemptible, too.
-        kept = (self._servers.get(victim.server_uuid) is None
-                or self._is_paused() or not self._leads())
+        kept = bool(self._servers.get(victim.server_uuid) is None
+                    or self._process.pauses.why(pauses.PREEMPTION)
+                    or not self._leads())
         server = self._clients.nova.get(victim.server_uuid)
         seen = stopped_victim_controller.Observed(
             server, times.microseconds(victim.ended_at), retention_s,

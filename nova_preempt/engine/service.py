@@ -160,7 +160,8 @@ class Engine:
                 (repairs.EvictionLoopCheck(process.db).look, CYCLES_S),
                 # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
-        ], self.health, leadership, options.interval_s, parts.repair_own)
+        ], self.health, leadership, options.interval_s,
+            ('give up own preemptions', handover.recovery.give_up))
 
     def _unless_paused(self, work):
         return lambda: periodic_tasks.RETRY_S if (

@@ -184,8 +184,8 @@ class _Eviction:
         if not self._work.step():
             # Polling all decisions takes longer the more there are.
             return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
-            # NOTE: before the decision is closed: afterwards the servers would
-            # count as using what they have left, and more would be evicted.
+        # NOTE: before the decision is closed: afterwards the servers would
+        # count as using what they have left, and more would be evicted.
         self._left()
         self._handover.settle([self._decision], self._work.memory)
         return None

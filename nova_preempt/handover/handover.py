@@ -56,7 +56,8 @@ class RequestDeadline(Protocol):
 class ServersNotWanted(Exception):
     """The servers that were to be placed were deleted meanwhile.
 
-    Or the backlog request that they belong to was closed: it is deleted.
+    Or the backlog request that they belong to was closed, so that the engine
+    deletes them.
     """
 
     def __init__(self) -> None:

@@ -59,8 +59,6 @@ class PreemptionRollback:
         on
     :param why_paused: given an operation, returns why preemption for it is
         paused, '' if it is not
-    :ivar has_unfinished: whether repair() has taken decisions over that may
-        still be open
     """
 
     def __init__(self, placement: placement_api.Placement,
@@ -76,7 +74,6 @@ class PreemptionRollback:
         self._options = options
         self._active = active
         self._why_paused = why_paused
-        self.has_unfinished = False
         self._allocations = rollback_allocations.RollbackAllocations(
             placement, nova, decisions)
 
@@ -86,15 +83,12 @@ class PreemptionRollback:
         found = self._decisions.get_open_decisions()
         leases = self._owner.get_leases() if found else {}
         me = self._owner.name
-        self.has_unfinished = any(each.owner == me for each, _ in found)
         for decision, age_s in found:
             if not requester_liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
                     me=me, working_on=self._active,
                     leases=leases, timeout_s=process_lease.INTENT_TIMEOUT_S):
                 continue
-            # Before it is taken over: the answer may be lost.
-            self.has_unfinished = True
             if not self._decisions.update_decision(
                     decision.uuid, decision.owner, decision.status,
                     new_owner=self._owner.acquire(),
@@ -104,6 +98,19 @@ class PreemptionRollback:
                 repaired += 1
                 metrics.REPAIRED.labels('decision').inc()
         return repaired
+
+    def give_up(self) -> None:
+        """Give up decisions of this process that no thread of it works on.
+
+        For an engine that is not the leader: it has failed to roll them back,
+        and does not repair() them. Other processes take them over once the
+        calls of this one have arrived, see requester_liveness.is_orphan().
+        """
+        for decision, _ in self._decisions.get_open_decisions():
+            if decision.owner == self._owner.name and (
+                    decision.uuid not in self._active):
+                self._move(decision, decision.status, new_owner='',
+                           from_status=decision.status)
 
     def _repair(self, decision: decisions.Decision, me: str) -> bool:
         """Roll back one decision; return whether it is closed."""
@@ -318,18 +325,18 @@ class PreemptionRollback:
         locked = (not victim_allocations.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
-        # The reading may have taken long.
-        if not self._owner.keeps([decision]):
-            raise decisions.LostDecision(decision.uuid)
         stays = locked or not victim.asked or bool(
             self._why_paused(decision.operation))
+        # These readings may have taken long.
+        self._check_owner(decision)
         LOG.error('The space of preemptible server %s was taken before '
                   'preemption %s could be taken back; %s.', uuid,
                   decision.uuid, _OUTCOMES[stays])
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
                 self._nova.lock(uuid, victim_allocations.LOCKED)
-            victim_allocations.leave_stopped(self._placement, uuid)
+            victim_allocations.leave_stopped(
+                self._placement, uuid, lambda: self._check_owner(decision))
             return decisions.STOPPED
         if stays:
             return None
@@ -341,7 +348,17 @@ class PreemptionRollback:
         assert call is not None
         # Its owner could not unshelve it with our lock.
         victim_allocations.unlock(self._nova, seen)
+        self._check_owner(decision)
         getattr(self._nova, call)(uuid)
         if call not in _LAST_CALLS:
             raise VictimBusy(f'server {uuid} is still to be ended')
         return decisions.ENDING
+
+    def _check_owner(self, decision: decisions.Decision) -> bool:
+        """Return True if the decision is still ours.
+
+        :raises LostDecision: it is not
+        """
+        if self._owner.keeps([decision]):
+            return True
+        raise decisions.LostDecision(decision.uuid)

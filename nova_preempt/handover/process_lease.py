@@ -241,18 +241,13 @@ class LockFiles:
     def _look(self, path: str) -> tuple[str | None, bool]:
         """Return (owner's name, whether it is dead), or (None, False)."""
         try:
-            file = _lock(path)
-        except FileNotFoundError:
-            return None, False
-        if file is None:
-            return None, False
-        with file:
-            try:
+            with open(path) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 content = json.load(file)
                 name, boot_id = content['owner'], content['boot_id']
-            except (ValueError, LookupError, TypeError):
-                # A file of an earlier version, or just being written.
-                return None, False
+        except (OSError, ValueError, LookupError, TypeError):
+            # It is gone, locked, being written, or of an earlier version.
+            return None, False
         return name, bool(boot_id) and boot_id == self._boot_id
 
     def close(self) -> None:
@@ -260,17 +255,6 @@ class LockFiles:
         if self._file is not None:
             self._file.close()
             _unlink(self._path)
-
-
-def _lock(path: str) -> TextIO | None:
-    """Lock a file; return None if another process has locked it."""
-    file = open(path)  # noqa: SIM115 (held open)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        return None
-    return file
 
 
 def _unlink(path: str) -> None:

@@ -180,10 +180,6 @@ class ServiceContext:
         self.known.servers.refresh()
         return self.handover.repair()
 
-    def repair_own(self) -> int:
-        """Call repair() if this process has not finished what it took over."""
-        return self.repair() if self.handover.recovery.has_unfinished else 0
-
 
 def utcnow() -> datetime.datetime:
     """Return the current time by Nova's clock, timezone-aware."""

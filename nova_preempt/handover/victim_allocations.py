@@ -72,14 +72,24 @@ def resources(allocations: dict[str, dict[str, Any]]
     return {uuid: item['resources'] for uuid, item in allocations.items()}
 
 
-def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
-    """Reduce a stopped server's allocations to what it needs while stopped."""
+def leave_stopped(placement: placement_api.Placement, uuid: str,
+                  may_act: Callable[[], bool]) -> bool:
+    """Reduce a stopped server's allocations to what it needs while stopped.
+
+    :param may_act: called after they were read, so that a later roll-back by
+        another process, which rewrites them, makes the reduction fail
+    :returns: its answer; if False, nothing was changed
+    :raises Conflict: they were changed meanwhile
+    """
     consumer = placement.get_consumer(uuid)
     left = consumer.with_slots(capacity.by_slot({
         provider_uuid: core_actions.kept(held, core_actions.STOP)
         for provider_uuid, held in resources(consumer.allocations).items()}))
+    if not may_act():
+        return False
     if left.slots != consumer.slots:
         placement.post_allocations([left])
+    return True
 
 
 def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,

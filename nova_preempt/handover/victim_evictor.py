@@ -43,8 +43,8 @@ from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
-#: Pauses after attempts to withdraw a notice that was written too late.
-_PAUSES_S = 12 * (5.0,)
+#: Pauses before attempts to withdraw a notice that was written too late.
+_PAUSES_S = (0.0, *12 * (5.0,))
 
 
 class VictimEvictor:
@@ -270,10 +270,12 @@ class EvictionRun:
         if not self._terminator.owner.keeps([decision]):
             # Another process may have rolled it back before the notice came.
             for pause_s in _PAUSES_S:
+                self._terminator._sleep(pause_s)
                 with contextlib.suppress(nova_api.NoAnswer):
                     if nova.clear_notice(uuid, decision.uuid):
-                        break
-                self._terminator._sleep(pause_s)
+                        return
+            LOG.warning('The notice of server %s cannot be withdrawn; it is '
+                        'not evicted by preemption %s.', uuid, decision.uuid)
 
     # -- one step of one victim --------------------------------------------
 
@@ -322,10 +324,10 @@ class EvictionRun:
         decision, victim = self._victims[uuid]
         if intent.first is eviction_steps.StepKind.FREE:
             clients.placement.delete_allocations(uuid)
-        elif intent.first is eviction_steps.StepKind.LEAVE_STOPPED:
-            if not self._may_act(uuid):
-                return
-            victim_allocations.leave_stopped(clients.placement, uuid)
+        elif intent.first is eviction_steps.StepKind.LEAVE_STOPPED and not (
+                victim_allocations.leave_stopped(
+                    clients.placement, uuid, lambda: self._may_act(uuid))):
+            return
         if self.memory.pending[uuid].may_be_locked and intent.status in (
                 eviction_status.MIGRATED, eviction_status.SHELVED):
             clients.nova.unlock(uuid)

@@ -58,6 +58,8 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
         self.servers = {}
         self.hosts = {}
         self.migrations = {}
+        #: (server, host) where a failed migration has left an allocation.
+        self.leaks = set()
         #: Draws how long something takes, in seconds.
         self.duration_s = lambda what: loop.rng.uniform(0.2, 4)
         #: Draws whether something fails.

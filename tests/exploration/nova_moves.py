@@ -57,8 +57,8 @@ class Moves:
         self.migrations[move.uuid] = move
         # Nova moves one that has none, too, and frees no host after a failure.
         held = self.placement('get', f'/allocations/{server.uuid}').json()
-        server.leaks |= self.hosts[server.host].uuid not in held['allocations']
-        if self.hosts[server.host].uuid in held['allocations'] and (
+        move.is_held = self.hosts[server.host].uuid in held['allocations']
+        if move.is_held and (
                 not self._move_allocations(server.uuid, move.uuid, server)):
             move.status = 'error'
             server.spec.flavor = server.flavor
@@ -82,6 +82,8 @@ class Moves:
             self.free(move.uuid)
             self.free(server.uuid)
             return
+        if not move.is_held:
+            self.leaks.add((server.uuid, move.target))
         self._give_back(server, move)
         if not server.deleted and server.task_state in (
                 'migrating', 'resize_prep', 'resize_migrating'):

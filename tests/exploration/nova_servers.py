@@ -48,8 +48,6 @@ class Server(_Loaded):
     :ivar is_mapped: whether it has an instance mapping
     :ivar fault: the message of its latest fault, '' for none
     :ivar is_left_off: whether a failed shelve has left its guest switched off
-    :ivar leaks: whether a migration began while it had no allocations on its
-        host, so that a failure leaves those that the scheduler has made
     """
 
     uuid: str
@@ -81,7 +79,6 @@ class Server(_Loaded):
     guest: str = ''
     fault: str = ''
     is_left_off: bool = False
-    leaks: bool = False
     is_requested: bool = True
     is_mapped: bool = True
     is_marked_deleted: bool = False
@@ -162,3 +159,4 @@ class Migration:
     source: str
     target: str = ''
     status: str = 'preparing'
+    is_held: bool = False         # whether it has the old host's allocation

@@ -89,8 +89,18 @@ class ReservedHosts:
         said = ' '.join(item.reason or '' for item in each.hosts)
         return frozenset(
             uuid for uuid, server in self._world.nova.servers.items()
-            if uuid in said and (
-                server.locked or not server.is_preemptible))
+            if uuid in said and (server.locked or not (
+                server.is_preemptible or self._has_room_elsewhere(server))))
+
+    def _has_room_elsewhere(self, server):
+        held = {name for each in self._world.watcher.reservations()
+                if each.status in reservation_model.OPEN for name in each.held}
+        return any(
+            self._is_open(provider.name)
+            and provider.name not in {server.host, *held}
+            and all(provider.free().get(name, 0) >= amount
+                    for name, amount in server.amounts.items())
+            for provider in self._world.placement.providers.values())
 
     def _available(self, each, held, users):
         """Return the hosts that a reservation could have, if it lacks some."""
@@ -106,16 +116,16 @@ class ReservedHosts:
             and self._can_be_emptied(provider, users))
 
     def _can_be_emptied(self, provider, users):
-        world = self._world
-        host = world.nova.hosts[provider.name]
-        if not host.is_up or host.disabled or (
-                world.machines.of[host.name].state != machines.ON):
-            return False
-        servers = [world.nova.servers.get(uuid)
+        servers = [self._world.nova.servers.get(uuid)
                    for uuid in provider.allocations]
-        return all(
+        return self._is_open(provider.name) and all(
             server is not None and (server.uuid in users or (
                 server.is_preemptible and not server.locked
-                and server.guest == host.name
+                and server.guest == provider.name
                 and (server.vm_state, server.task_state) == ('active', None)))
             for server in servers)
+
+    def _is_open(self, name):
+        host = self._world.nova.hosts[name]
+        return host.is_up and not host.disabled and (
+            self._world.machines.of[name].state == machines.ON)

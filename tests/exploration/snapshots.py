@@ -112,9 +112,12 @@ class Watcher:
         else:
             found = next((each for each in decisions
                           if each.status in invariant_snapshot.OPEN), None)
+            # One that an earlier eviction has stopped may be chosen again.
+            is_earlier = server.vm_state == 'stopped' and found and (
+                found.status == 'rolling_back' or method == 'force_delete')
             if any(victim.server_uuid == uuid and victim.status == 'stopped'
-                   for each in (decisions if server.vm_state == 'stopped'
-                                or not found else [found])
+                   for each in (decisions if is_earlier or not found
+                                else [found])
                    for victim in each.victims):
                 return            # it is deleted after its retention
         if self._is_of_request(server, method, found) or (
@@ -379,7 +382,12 @@ class Watcher:
 
     def _host(self, provider, powers):
         name = provider.name
-        host = self._world.nova.hosts[name]
+        nova = self._world.nova
+        host = nova.hosts[name]
+        nova.leaks -= {
+            (uuid, at) for uuid, at in nova.leaks if at == name and (
+                uuid not in provider.allocations
+                or nova.servers[uuid].host == name)}
         return invariant_snapshot.Host(
             name, {key: item['total'] for key, item
                    in provider.inventories.items()},
@@ -404,7 +412,7 @@ class Watcher:
             return world.loop.now_s - since_s < _AUDITED_S
         server = world.nova.servers.get(uuid)
         return server is not None and server.host != host and (
-            server.leaks or (
+            (uuid, host) in world.nova.leaks or (
                 server.locked and uuid in world.placement.lost))
 
     def reservations(self):

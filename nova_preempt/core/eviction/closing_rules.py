@@ -158,8 +158,9 @@ def is_left_off(
     Its record shows power_state RUNNING until _sync_instance_power_state there
     compares it with the hypervisor, which at once stops the server, for no
     project, and again later if that fails. So only the actions on the server
-    tell it; others that failed change nothing. Nova's API starts an active
-    server by a hard reboot only (nova/compute/api.py).
+    tell it; of others that failed, only a stop by somebody counts, who wants
+    it off. Nova's API starts an active server by a hard reboot only
+    (nova/compute/api.py).
 
     ``actions``: (name, message, project id) of each, the latest first
     """
@@ -167,8 +168,8 @@ def is_left_off(
         "failed" if (name, message) == ("shelve", "Error")
         else "by Nova" if (name, project) == ("stop", None) else name
         for name, message, project in actions
-        if name not in ("lock", "unlock")
-        and (message != "Error" or name == "shelve")]
+        if name not in ("lock", "unlock") and (message != "Error" or (
+            name == "shelve" or (name == "stop" and project)))]
     if vm_state == "stopped":
         # An eviction tries again to shelve it.
         kinds = [*itertools.dropwhile("failed".__eq__, kinds)]

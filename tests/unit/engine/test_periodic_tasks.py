@@ -20,9 +20,9 @@ class TasksTestCase(testtools.TestCase):
         self.now = 1000.0
         self.health = periodic_tasks.TaskHealth(lambda: self.now)
 
-    def make(self, *tasks, leadership=None, interval_s=0, otherwise=None):
+    def make(self, *tasks, leadership=None, interval_s=0, standby=None):
         return periodic_tasks.PeriodicTasks(
-            tasks, self.health, leadership, interval_s, otherwise,
+            tasks, self.health, leadership, interval_s, standby,
             lambda: self.now)
 
 
@@ -79,12 +79,29 @@ class TestRounds(TasksTestCase):
         done = []
         rounds = self.make(('a', lambda: done.append('a'), 60),
                            leadership=self.leadership,
-                           otherwise=lambda: done.append('b'))
+                           standby=('b', lambda: done.append('b')))
         rounds.run_once()
         self.leadership.holds.return_value = False
         self.now += 60
         self.assertEqual(5.0, rounds.run_once())
         self.assertEqual(['a', 'b'], done)
+        self.assertIsNotNone(self.health.report()[1]['last_done']['b'])
+
+    def test_a_task_of_a_standby_engine_fails(self):
+        rounds = self.make(('a', lambda: None, 60),
+                           leadership=self.leadership,
+                           standby=('b', self.fail_always))
+        self.leadership.holds.return_value = False
+        rounds.run_once()
+        self.now += periodic_tasks.LIMIT_S
+        rounds.run_once()
+        self.assertIn('b still fails: no service', self.logger.output)
+        self.assertEqual(
+            {'b': f'has failed for {periodic_tasks.LIMIT_S} s: no service'},
+            self.health.report()[1]['problems'])
+        self.leadership.holds.return_value = True
+        rounds.run_once()
+        self.assertTrue(self.health.report()[0])
 
     def test_a_round_stops_when_another_engine_leads(self):
         """Its task has waited for a minute."""

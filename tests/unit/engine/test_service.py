@@ -186,7 +186,7 @@ class TestLeadershipOnMariaDB(TestLeadership):
 class TestEngine(testtools.TestCase):
 
     def make(self, leadership):
-        parts = mock.Mock()
+        self.parts = parts = mock.Mock()
         parts.known.refresh.__qualname__ = 'Knowledge.refresh'
         parts.repair.__qualname__ = 'Parts.repair'
         return service.Engine(
@@ -197,6 +197,11 @@ class TestEngine(testtools.TestCase):
         """It may wait a minute for a cell that hangs."""
         name, _work, _pause_s = self.make(mock.Mock()).rounds.tasks[-1]
         self.assertEqual('AllocationRepair.clean', name)
+
+    def test_an_engine_that_does_not_lead_gives_up_what_it_owns(self):
+        self.make(mock.Mock(holds=lambda: False)).run_once()
+        self.parts.handover.recovery.give_up.assert_called_once_with()
+        self.parts.repair.assert_not_called()
 
     def test_an_engine_that_stops_resigns(self):
         leadership = mock.Mock()

@@ -480,7 +480,7 @@ class TestRepair(roll_back.RollBackTestCase):
         self.assertEqual('it was not completed',
                          self.decisions.decision.reason)
 
-    def test_a_repair_that_is_not_finished(self):
+    def test_a_repair_that_fails_is_given_up(self):
         """Its engine may not be the leader the next time."""
         self.leave('dead')
         found = self.make_recovery(leases={'dead': False})
@@ -489,10 +489,24 @@ class TestRepair(roll_back.RollBackTestCase):
                 self.assertRaises(db_exc.DBError)):
             found.repair()
         self.assertEqual('me', self.decisions.decision.owner)
-        self.assertTrue(found.has_unfinished)
-        for _ in range(2):
-            found.repair()
-        self.assertFalse(found.has_unfinished)
+        found.give_up()
+        self.assertEqual('', self.decisions.decision.owner)
+        self.assertEqual(db_decisions.CLAIMED, self.decisions.decision.status)
+
+    def test_a_roll_back_that_waits_for_nova_is_given_up(self):
+        self.nova.put('a', task_state='migrating')
+        self.roll_back()
+        self.assertEqual('me', self.decisions.decision.owner)
+        self.make_recovery().give_up()
+        self.assertEqual('', self.decisions.decision.owner)
+
+    def test_what_is_not_given_up(self):
+        for owner, active in (('other', ()), ('me', {'d'})):
+            self.leave(owner)
+            found = self.make_recovery()
+            found._active = active
+            found.give_up()
+            self.assertEqual(owner, self.decisions.decision.owner)
 
     def test_a_failed_repair_does_not_delay_others(self):
         self.leave('me')

@@ -57,6 +57,33 @@ class TestInParts(roll_back.RollBackTestCase):
         self.roll_back(**SHELVED)
         self.assertEqual([], self.nova.calls)
 
+    def test_none_is_evicted_after_its_decision_was_lost_by_unlocking(self):
+        self.nova.put('b', locked_reason=victim_allocations.LOCKED)
+        self.take()
+
+        def unlock(uuid):
+            self.nova.calls.append(('unlock', uuid))
+            self.owner_keeps = False
+
+        self.nova.unlock = unlock
+        self.roll_back(**SHELVED)
+        self.assertEqual([('unlock', 'b')], self.nova.calls)
+
+    def test_no_space_is_freed_after_the_decision_was_lost_by_locking(self):
+        self.nova.put('b', 'stopped')
+
+        def lock(uuid, reason):
+            self.owner_keeps = is_kept
+
+        self.nova.lock = lock
+        for is_kept in True, False:
+            self.owner_keeps = True
+            self.take()
+            self.placement.give('b', 1, 'other host')
+            self.roll_back(asked='stop', action='stop')
+            self.assertEqual(int(not is_kept),
+                             self.placement.vcpus('b', 'other host'))
+
     def test_a_victim_without_space_stays_during_a_pause(self):
         """Its call was recorded; it may not have been sent."""
         self.take()

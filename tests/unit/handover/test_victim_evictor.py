@@ -258,7 +258,15 @@ class TestTerminator(unittest.TestCase):
                 self.clock = Clock()
                 self.withdraw(refuses_for_s)
 
-    def withdraw(self, refuses_for_s):
+    def test_a_notice_that_cannot_be_withdrawn_is_logged(self):
+        with self.assertLogs(victim_evictor.__name__, 'WARNING') as logs:
+            self.withdraw(100, {'a'})
+        self.assertIn('notice of server a cannot be withdrawn',
+                      *logs.output)
+        # It was given for 100 s, and withdrawn for a minute.
+        self.assertEqual(260, self.clock.now)
+
+    def withdraw(self, refuses_for_s, shown=frozenset()):
         self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
         cloud = self.cloud({'a': 1})
         give = cloud.set_notice
@@ -271,7 +279,7 @@ class TestTerminator(unittest.TestCase):
         cloud.set_notice = slow
         self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
                           notice_s=30)
-        self.assertEqual({}, cloud.shown)
+        self.assertEqual(shown, set(cloud.shown))
 
     def test_a_pause_spares_victims_that_have_notice(self):
         self.halted_at = 129
@@ -663,6 +671,19 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual('stopped', cloud.vm_states['a'])
         self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
         self.assertEqual(1, self.placement.post_allocations.call_count)
+
+    def test_the_decision_is_lost_as_the_allocations_are_read(self):
+        """Another process may roll it back, and rewrites them then."""
+        cloud = self.cloud({'a': 3})
+
+        def read(uuid):
+            self.owner.keeps.return_value = cloud.vm_states[uuid] != 'stopped'
+            return HOLDING
+
+        self.placement.get_consumer.side_effect = read
+        self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
+                          action='stop')
+        self.placement.post_allocations.assert_not_called()
 
     def test_a_lock_whose_answer_is_lost_counts_as_ours(self):
         """It neither spares the victim nor evicts others needlessly."""

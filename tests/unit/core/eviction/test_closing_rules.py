@@ -131,7 +131,8 @@ class TestTakenBack(unittest.TestCase):
         shelve = ('shelve', 'Error', 'service')
         by_nova, by_owner = (('stop', None, project)
                              for project in (None, 'own'))
-        not_by_nova = ('stop', 'Error', None)
+        not_by_nova, not_by_owner = (('stop', 'Error', project)
+                                     for project in (None, 'own'))
         for vm_state, actions, is_off in (
                 ('active', [shelve], True),
                 ('active', [shelve, shelve], True),
@@ -152,6 +153,8 @@ class TestTakenBack(unittest.TestCase):
                 ('active', [not_by_nova, shelve], True),
                 ('stopped', [by_nova, not_by_nova, shelve], True),
                 ('active', [not_by_nova], False),
+                # Its owner wants it off.
+                ('active', [not_by_owner, shelve], False),
                 ('active', [('live-migration', 'Error', 'own'), shelve],
                  True),
                 # It was off before.
