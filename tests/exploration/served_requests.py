@@ -6,14 +6,13 @@ cloud in one burst. Then a few normal servers are booted. Each must be served
 if it fits on a host beside the servers that may not be evicted.
 
 The law is silent where a request may be refused although it fits: see
-UNSURE_GROUPS and UNSURE_OPTIONS.
+UNSURE_OPTIONS.
 """
 
 from nova_preempt.core.reservation import reservation_model
 from tests.exploration import operations
 
-#: Groups and options with which a request may be refused although it fits.
-UNSURE_GROUPS = ('energy',)
+#: Options with which a request may be refused although it fits.
 UNSURE_OPTIONS = ('project_budget', 'headroom', 'maximum_runtime_s',
                   'max_waiting_requests')
 #: Options that may give victims less time than they take.
@@ -65,8 +64,7 @@ def _fit(world, flavor):
 def _is_sure(world):
     settings = world.settings
     return not any(
-        group in UNSURE_GROUPS or option in UNSURE_OPTIONS
-        for group, option in settings) and not any(
+        option in UNSURE_OPTIONS for _group, option in settings) and not any(
         each.process.skew_s for each in (*world.schedulers, *world.engines))
 
 

@@ -47,8 +47,10 @@ def _budgets(decisions):
         if each.status in invariant_snapshot.OPEN
         and each.operation != 'maximum_runtime'
         for victim in each.victims
-        if victim.status in (*eviction_status.UNTOUCHED,
-                             eviction_status.ENDING))
+        if victim.status == eviction_status.ENDING or (
+            # A process that stood still may reopen one, to roll it back again.
+            each.status != 'rolling_back'
+            and victim.status in eviction_status.UNTOUCHED))
     if most:
         for project, number in ending.items():
             yield invariant_snapshot.LimitUsage(f'budget of {project}', number,

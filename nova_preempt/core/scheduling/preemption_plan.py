@@ -95,10 +95,8 @@ class Plan:
         :returns: {uuid of the victim: {slot: amount}}
         """
         missing = dict(self.missing)
-        inventories = {
-            provider.uuid: provider.inventories
-            for provider in self.host.providers
-        }
+        inventories = {each.uuid: each.inventories
+                       for each in self.host.providers}
         kept: dict[str, dict[Slot, int]] = {}
         for victim in self.victim_set.victims:
             rest = kept[victim.uuid] = {}
@@ -120,11 +118,8 @@ class Plan:
         allocation, and fails if another consumer holds the devices. So these
         victims must have none: a stand-in holds what is retained for them.
         """
-        devices = {
-            provider.uuid
-            for provider in self.host.providers
-            if _PCI_DEVICE in provider.traits
-        }
+        devices = {each.uuid for each in self.host.providers
+                   if _PCI_DEVICE in each.traits}
         if not devices:
             return frozenset()
         return frozenset(

@@ -172,8 +172,7 @@ class SchedulingCycle:
         batch = self._to_plan(free)
         while True:
             planned = [
-                self.batches.plans[uuid] for uuid in batch
-                if uuid in self.batches.plans]
+                plan for uuid in batch if (plan := self._planned(uuid))]
             for plan in plan_filtering.passing_plans(
                 self.cloud, self.search, planned):
                 self.batches.plans[plan.host.uuid] = plan
@@ -189,6 +188,20 @@ class SchedulingCycle:
             if self.batches.is_exhausted:
                 return ordered
             batch = self._load(found)
+
+    def _planned(self, host: str) -> Plan | None:
+        """Return the plan of a host.
+
+        One that needs no victims, on a host without capacity by the latest
+        reading of all hosts, is outdated: the host is read again.
+        """
+        plan = self.batches.plans.get(host)
+        if plan is None or plan.victims or plan.joins or host in self.room:
+            return plan
+        return self._plan_again(host, plan.host.name)
+
+    def _plan_again(self, host: str, name: str) -> Plan | None:
+        return self.search.plan(name, self.search.read(host, name))
 
     def _can_stop(self, ordered: Sequence[str]) -> bool:
         """Return whether no remaining host can be better."""
@@ -220,9 +233,7 @@ class SchedulingCycle:
     def _load(self, found: Sequence[Plan]) -> list[str]:
         there = self.cloud.load([plan.host.uuid for plan in found])
         found = [plan for plan in found if plan.host.uuid in there]
-        self.hosts.names |= {
-            plan.host.uuid: plan.host.name for plan in found
-        }
+        self.hosts.names |= {plan.host.uuid: plan.host.name for plan in found}
         return [plan.host.uuid for plan in found]
 
     def _to_plan(self, free: Collection[str]) -> list[str]:
@@ -237,8 +248,8 @@ class SchedulingCycle:
             if uuid in free:
                 continue
             if uuid not in self.batches.plans and self.batches.has_begun:
-                again = self.cloud.servers_on(name) and self.search.plan(
-                    name, self.search.read(uuid, name))
+                again = self.cloud.servers_on(name) and self._plan_again(
+                    uuid, name)
                 if again:
                     self.batches.plans[uuid] = again
             if uuid in self.batches.plans or uuid in first:

@@ -294,6 +294,21 @@ class TestOldList(unittest.TestCase):
         self.assertEqual(['uuid of h'], self.order())
         self.assertEqual([60, 0], self.ages_s)
 
+    def test_a_host_that_was_not_full_then_is_read_again(self):
+        """The only host that Placement finds is refused by the filters."""
+        self.world.add('down', CAPACITY)
+        self.world.passes = lambda host, without: host.name != 'down'
+        self.world.begin(self.cycle)
+        listed = self.cloud.listed
+        self.cloud.listed = lambda max_age_s: [
+            dataclasses.replace(item, providers=tuple(
+                dataclasses.replace(each, allocations={})
+                for each in item.providers), fresh=True)
+            for item in listed(max_age_s)]
+        self.assertEqual(['uuid of h', 'uuid of i'], self.order())
+        self.assertEqual(['a'], [server.uuid for server in (
+            self.cycle.plan_of('uuid of h').victims)])
+
     def test_refused_once_it_is_new(self):
         self.world.passes = lambda host, without: False
         self.assertEqual([], self.order())
