@@ -203,14 +203,17 @@ def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     New servers are looked for before each. If the request to shut down fails
     it is repeated, and the host has its whole time: it may be shutting down
     all the same. So it is too late to turn back: once it is off, a new server
-    wakes it, and if it stays on it is opened again.
+    wakes it, and if it stays on it is opened again once its service reports.
     """
     if facts.power is Power.NOT_ASKED:
         return _ASK
     if facts.power is Power.OFF:
         return _move(ASLEEP, '')
     if _is_stuck(facts, boot_timeout_s):
-        return _keep(facts, 'it could not be powered off', facts.error)
+        why = 'it could not be powered off'
+        # Somebody may have powered it on again, and it may not have booted.
+        return _keep(facts, why, facts.error) if facts.up else _move(
+            WAKING, why)
     if facts.power is Power.UNKNOWN:
         return _lost(facts, boot_timeout_s)
     if not facts.ours or facts.tried or facts.empty is False:

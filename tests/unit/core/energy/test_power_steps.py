@@ -111,7 +111,8 @@ class TestSleeping(StepsTestCase):
         self.acts(Action.WAIT, step('sleeping', age_s=1199, up=False,
                                  power=Power.UNKNOWN))
         self.acts(Action.SHUT_DOWN, step('sleeping', age_s=360, up=False))
-        self.moves(step('sleeping', age_s=1200, up=False), 'on')
+        # Somebody has powered it on, and it has not booted yet.
+        self.moves(step('sleeping', age_s=1200, up=False), 'waking')
         self.moves(step('sleeping', age_s=360, ours=False), 'on',
                    enable=False)
 
