@@ -2,6 +2,7 @@
 """The novaclient of a process, as far as nova_preempt.cloud.nova_api calls."""
 
 import dataclasses
+import json
 import types
 
 from novaclient import exceptions as nova_exc
@@ -158,7 +159,8 @@ class Servers:
             # Where it does not arrive, the eviction goes on from now.
             if nova_api.NOTICE_KEY in metadata:
                 self._world.watcher.notice(
-                    uuid, arrived[0] if arrived else self._world.loop.now_s)
+                    uuid, arrived[0] if arrived else self._world.loop.now_s,
+                    json.loads(metadata[nova_api.NOTICE_KEY])['preemption_id'])
 
     def delete_meta(self, uuid, keys):
         def write():

@@ -88,7 +88,7 @@ class Watcher:
         self._world = world
         self.acts = []
         self._first = set()       # (decision, server) that were asked before
-        self._noticed_s = {}      # server: when it was told last
+        self._noticed_s = {}      # (decision, server): when it was told
         self._begun = set()       # requests that have asked a server to end
         self._moved = set()       # (decision, server) that are to be migrated
         self._owned = {}          # decision: (its owner, since when)
@@ -150,7 +150,7 @@ class Watcher:
             # Who does not run has nothing to save.
             notice_s=victim.notice_s if victim and (
                 server.vm_state in eligibility.RUNNING) else 0,
-            deadline_us=victim and self._deadline_us(uuid, victim.notice_s),
+            deadline_us=victim and self._deadline_us(*key, victim.notice_s),
             is_space_held=stand_in is None or has_begun
             or stand_in in world.placement.consumers
             or world.loop.now_s - self._freed_s.get(stand_in, -math.inf)
@@ -243,13 +243,20 @@ class Watcher:
         """
         self._reserved.placed(self.reservations(), servers, hosts, asked_at)
 
-    def notice(self, uuid, at_s):
-        """Note when a server was told of its end."""
-        self._noticed_s[uuid] = at_s
+    def notice(self, uuid, at_s, decision=None):
+        """Note when a server was told of its end.
 
-    def _deadline_us(self, uuid, notice_s):
-        """Return the end of a notice by a steady clock, or None."""
-        noticed_s = self._noticed_s.get(uuid)
+        :param decision: None if the notice was refused before it was written
+        """
+        self._noticed_s[decision, uuid] = at_s
+
+    def _deadline_us(self, decision, uuid, notice_s):
+        """Return the end of a notice by a steady clock, or None.
+
+        An earlier decision may write its notice later: see the guide's limits.
+        """
+        noticed_s = self._noticed_s.get(
+            (decision, uuid), self._noticed_s.get((None, uuid)))
         return None if noticed_s is None else round(
             (noticed_s + notice_s) * 1e6)
 
