@@ -43,8 +43,8 @@ def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _energy(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, name, unit in (
             ('hosts_on', 'hosts on, mean', ''),
-            ('used_kwh', 'energy', ' kWh'),
-            ('saved_kwh', 'energy saved', ' kWh'),
+            ('used_kwh', 'energy since time 0', ' kWh'),
+            ('saved_kwh', 'energy saved since time 0', ' kWh'),
             ('core_hours_off', 'cores off', ' h'),
             ('delay_req', 'weighted delay', '')):
         if key in found:
