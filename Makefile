@@ -23,7 +23,7 @@ BENCHES = bench/batch.py bench/victims.py bench/schedule.py \
 	bench/classes.py bench/orders.py bench/duel.py
 SCENARIOS = fgcs-1 fgcs-2 fgcs-3 fgcs-4
 SCRIPTS = devstack/plugin.sh devstack/settings tests/unit/devstack/*.sh \
-	tools/kolla/render.sh tools/horizon/run.sh
+	tools/kolla/render.sh tools/horizon/run.sh tools/build_image.sh
 
 BIN = $(VENV)/bin
 RESULTS = build/stestr
@@ -81,7 +81,7 @@ STESTR = $(TEST_ENV) $(BIN)/stestr --repo-url $(RESULTS)/$@ \
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs \
-	packages demo bench reproduced nova-tests genconfig clean cloud-up cloud-down \
+	packages image demo bench reproduced nova-tests genconfig clean cloud-up cloud-down \
 	cloud-status test-cloud test-dashboard load-cloud tempest explore explored
 
 help:
@@ -98,6 +98,7 @@ help:
 	@echo 'make test-dashboard  in a browser, on the cloud of DASHBOARD=1 cloud-up'
 	@echo 'make load-cloud  users, faults and MINUTES of them on one'
 	@echo 'make tempest     run tempest on the cloud that is up'
+	@echo 'make image       build the image of Containerfile by buildah'
 	@echo 'make genconfig   write the sample configuration'
 	@echo 'make clean       remove what was made'
 	@echo 'NOVA=2025.1, 2025.2, 2026.1 or 2026.2 chooses the release of Nova.'
@@ -157,6 +158,11 @@ docs: $(STAMP)
 # The sdist and the wheel, which runs the demo in an empty environment.
 packages: $(STAMP)
 	$(BIN)/python tools/check_packages.py $(CONSTRAINTS)
+
+# Needs buildah; IMAGE_OPTIONS are options of it.
+image: $(STAMP)
+	tools/build_image.sh $(BIN)/python --build-arg NOVA=$(NOVA) \
+		$(IMAGE_OPTIONS)
 
 demo: $(DEMO_STAMP)
 	@$(DEMO_VENV)/bin/nova-preempt-demo $(SCENARIOS:%=--scenario %)

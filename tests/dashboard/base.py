@@ -21,6 +21,7 @@ from selenium.webdriver.support import ui
 from selenium.webdriver.support import wait
 
 from nova_preempt import sdk
+from tests.dashboard import scene
 
 WAIT_S = 20
 PICTURES = pathlib.Path(__file__).resolve().parents[2].joinpath(
@@ -82,6 +83,10 @@ class TestCase(unittest.TestCase):
         cls.manager = services.Services(cls.layout)
         cls.admin = connect(cls.layout, 'admin')
         cls.member = connect(cls.layout, 'member')
+        # The engine reads new hosts within a minute.
+        hosts = cls.admin.preemption.hosts
+        scene.until(lambda: len(cls.layout.computes) <= sum(
+            host.state == 'up' for host in hosts()), 'all hosts are up')
         cls.browser = _browser(cls.width)
         cls.addClassCleanup(cls.browser.quit)
         cls.sign_in(cls.user)
