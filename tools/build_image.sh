@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Build the image of Containerfile with buildah, and run each command of it.
+# Build the image of Containerfile with buildah, and start its commands.
 #
 #     tools/build_image.sh PYTHON [OPTION...]
 #
-# PYTHON makes the wheel; the options are those of "buildah build", for example
+# PYTHON makes the wheel, which replaces those in dist/; the options are those of "buildah build", for example
 # --build-arg NOVA=2026.1 or --volume /etc/pip.conf:/etc/pip.conf:ro.
 set -euo pipefail
 
@@ -16,7 +16,7 @@ rm -f dist/*.whl
 buildah build --format docker --tag nova-preempt "$@" .
 container=$(buildah from --pull-never localhost/nova-preempt)
 trap 'buildah rm "$container"' EXIT
-for command in engine scheduler webhook manage; do
+for command in engine scheduler webhook manage status; do
     buildah run "$container" -- "nova-preempt-$command" --help >/dev/null
 done
 buildah run "$container" -- gunicorn --version

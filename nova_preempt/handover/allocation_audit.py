@@ -20,7 +20,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
 from nova_preempt.core import invariant_snapshot
 from nova_preempt.core import invariants
-from nova_preempt.core.model import PreemptibleServer, Provider, Resources
+from nova_preempt.core.model import Provider, Resources
 from nova_preempt.core.nested import provider_fit
 from nova_preempt.db import decisions
 from nova_preempt.handover import allocation_claim
@@ -116,16 +116,16 @@ class Audit:
     def _open_decisions(self) -> Iterator[Problem]:
         for decision, age_s in self._decisions.get_open_decisions():
             if age_s >= self._intent_timeout_s:
-                yield Problem(
-                    OPEN_DECISION, decision.uuid,
-                    f'decision {decision.uuid} is {decision.status}; no '
-                    f'process has worked on it for {age_s:.0f} s')
+                text = (f'is {decision.status}; no process has worked on it '
+                        f'for {age_s:.0f} s')
             elif decision.status != decisions.CLAIMED and (
                     timeutils.is_older_than(decision.created_at, _OLD_S)):
-                yield Problem(
-                    OPEN_DECISION, decision.uuid,
-                    f'decision {decision.uuid} of {decision.created_at} is '
-                    f'still being rolled back: {decision.reason}')
+                text = (f'of {decision.created_at} is still being rolled '
+                        f'back: {decision.reason}')
+            else:
+                continue
+            yield Problem(OPEN_DECISION, decision.uuid,
+                          f'decision {decision.uuid} {text}')
 
     def _without_space(self, open_ones: Iterable[decisions.Decision]
                        ) -> Iterator[Problem]:
@@ -176,8 +176,9 @@ class Audit:
             state = states.get(server.node)
             has = state.allocations.get(server.uuid) if state else None
             is_nested = self._trees and server.pinned
+            size = {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
             if (not has or server.uuid in excused or server.task_state
-                    or not (is_nested or _lacks(_size(server), has))):
+                    or not (is_nested or _lacks(size, has))):
                 continue
             try:
                 needs, _node, more = instances.expected_allocation(
@@ -291,14 +292,9 @@ def _totals(states: Iterable[Provider]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _size(server: PreemptibleServer) -> dict[str, int]:
-    return {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
-
-
 def _lacks(needs: Resources, has: Resources) -> bool:
     """Return whether resources are missing; pinned CPUs count as CPUs."""
-    needs, has = _cpus(needs), _cpus(has)
-    return not capacity.fits(needs, has)
+    return not capacity.fits(_cpus(needs), _cpus(has))
 
 
 def _cpus(resources: Resources) -> dict[str, int]:

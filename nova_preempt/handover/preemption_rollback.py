@@ -9,6 +9,7 @@ state of a victim is read again before each step.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+import contextlib
 from typing import Any
 
 from oslo_config import cfg
@@ -22,6 +23,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.core import eviction_actions as core_actions
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import closing_rules
+from nova_preempt.db import connection
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import process_lease
@@ -85,14 +87,13 @@ class PreemptionRollback:
         me = self._owner.name
         for decision, age_s in found:
             if not requester_liveness.is_orphan(
-                    decision.uuid, decision.owner, age_s,
-                    me=me, working_on=self._active,
-                    leases=leases, timeout_s=process_lease.INTENT_TIMEOUT_S):
+                    decision.uuid, decision.owner, age_s, me=me,
+                    working_on=self._active, leases=leases,
+                    timeout_s=process_lease.INTENT_TIMEOUT_S):
                 continue
-            if not self._decisions.update_decision(
-                    decision.uuid, decision.owner, decision.status,
-                    new_owner=self._owner.acquire(),
-                    from_status=decision.status):
+            if not self._move(decision, decision.status,
+                              new_owner=self._owner.acquire(),
+                              from_status=decision.status):
                 continue  # another process has taken it over
             if self._repair(decision, me):
                 repaired += 1
@@ -105,16 +106,19 @@ class PreemptionRollback:
         For an engine that is not the leader: it has failed to roll them back,
         and does not repair() them. Other processes take them over once the
         calls of this one have arrived, see requester_liveness.is_orphan().
+        The election of the leader reports a database that is away.
         """
-        for decision, _ in self._decisions.get_open_decisions():
-            if decision.owner == self._owner.name and (
-                    decision.uuid not in self._active):
-                self._move(decision, decision.status, new_owner='',
-                           from_status=decision.status)
+        with contextlib.suppress(*connection.ERRORS):
+            for decision, _ in self._decisions.get_open_decisions():
+                if decision.owner == self._owner.name and (
+                        decision.uuid not in self._active):
+                    self._move(decision, decision.status, new_owner='',
+                               from_status=decision.status)
 
     def _repair(self, decision: decisions.Decision, me: str) -> bool:
         """Roll back one decision; return whether it is closed."""
-        if not decision.owner or decision.status == decisions.ROLLING_BACK:
+        if _NOT_YET in decision.reason or (
+                decision.status == decisions.ROLLING_BACK):
             # An earlier roll-back has failed.
             LOG.info('Retrying the rollback of preemption %s.', decision.uuid)
             reason = decision.reason.partition(_NOT_YET)[0]
@@ -122,7 +126,7 @@ class PreemptionRollback:
             LOG.warning('Preemption %s for server %s on host %s is still %s; '
                         'rolling it back.', decision.uuid,
                         decision.server_uuid, decision.host, decision.status)
-            reason = ('it was not completed' if decision.owner == me
+            reason = ('it was not completed' if decision.owner in ('', me)
                       else 'its scheduler stopped')
         try:
             return self.roll_back(decision.uuid, reason)

@@ -76,10 +76,9 @@ def leave_stopped(placement: placement_api.Placement, uuid: str,
                   may_act: Callable[[], bool]) -> bool:
     """Reduce a stopped server's allocations to what it needs while stopped.
 
-    :param may_act: called after they were read, so that a later roll-back by
-        another process, which rewrites them, makes the reduction fail
+    :param may_act: called after they were read
     :returns: its answer; if False, nothing was changed
-    :raises Conflict: they were changed meanwhile
+    :raises Conflict: they have changed since, by a roll-back for example
     """
     consumer = placement.get_consumer(uuid)
     left = consumer.with_slots(capacity.by_slot({

@@ -76,7 +76,7 @@ def _cell_check(world):
         except nova_api.NovaError:
             if method == 'set_meta':
                 # The eviction goes on from now.
-                world.watcher.notice(uuid, world.loop.now_s)
+                world.watcher.unnoticed(uuid)
             raise
     real = nova_api.NovaAPI.check_cell
     return check

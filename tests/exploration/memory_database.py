@@ -36,6 +36,9 @@ class MemoryDatabase(connection.Database):
 
     def __init__(self, conf):
         self.writes = collections.Counter()
+        # The pool would close the connection after an hour.
+        conf.set_override('connection_recycle_time', -1,
+                          'preemption_database')
         with mock.patch.object(sa.pool, 'NullPool', sa.pool.StaticPool):
             super().__init__(conf)
             # A connection only knows the listeners of before it was opened.

@@ -243,20 +243,22 @@ class Watcher:
         """
         self._reserved.placed(self.reservations(), servers, hosts, asked_at)
 
-    def notice(self, uuid, at_s, decision=None):
-        """Note when a server was told of its end.
-
-        :param decision: None if the notice was refused before it was written
-        """
+    def notice(self, uuid, at_s, decision):
+        """Note when a server was told of its end."""
         self._noticed_s[decision, uuid] = at_s
+
+    def unnoticed(self, uuid):
+        """Note that a server cannot be told: its eviction goes on."""
+        for each in self.open_decisions():
+            self._noticed_s.setdefault((each.uuid, uuid),
+                                       self._world.loop.now_s)
 
     def _deadline_us(self, decision, uuid, notice_s):
         """Return the end of a notice by a steady clock, or None.
 
         An earlier decision may write its notice later: see the guide's limits.
         """
-        noticed_s = self._noticed_s.get(
-            (decision, uuid), self._noticed_s.get((None, uuid)))
+        noticed_s = self._noticed_s.get((decision, uuid))
         return None if noticed_s is None else round(
             (noticed_s + notice_s) * 1e6)
 

@@ -210,10 +210,10 @@ def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     if facts.power is Power.OFF:
         return _move(ASLEEP, '')
     if _is_stuck(facts, boot_timeout_s):
-        why = 'it could not be powered off'
-        # Somebody may have powered it on again, and it may not have booted.
-        return _keep(facts, why, facts.error) if facts.up else _move(
-            WAKING, why)
+        kept = _keep(facts, 'it could not be powered off', facts.error)
+        # Somebody may have powered it on, and may still work on it.
+        return kept if facts.up or facts.is_operators else dataclasses.replace(
+            kept, state=WAKING, enable=False, boots=BOOTS)
     if facts.power is Power.UNKNOWN:
         return _lost(facts, boot_timeout_s)
     if not facts.ours or facts.tried or facts.empty is False:

@@ -158,8 +158,8 @@ def is_left_off(
     Its record shows power_state RUNNING until _sync_instance_power_state there
     compares it with the hypervisor, which at once stops the server, for no
     project, and again later if that fails. So only the actions on the server
-    tell it; of others that failed, only a stop by somebody counts, who wants
-    it off. Nova's API starts an active server by a hard reboot only
+    tell it; of others that failed, only a stop counts that was asked for: it
+    is to be off. Nova's API starts an active server by a hard reboot only
     (nova/compute/api.py).
 
     ``actions``: (name, message, project id) of each, the latest first

@@ -280,8 +280,7 @@ class PlanSearch:
             self._request, host,
             capacity.total(
                 self.policy.freed(server, held(host, server.uuid))
-                for server in servers),
-        )
+                for server in servers))
 
     def _host(
         self, name: str, providers: Sequence[Provider]

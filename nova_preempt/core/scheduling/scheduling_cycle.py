@@ -196,7 +196,8 @@ class SchedulingCycle:
         reading of all hosts, is outdated: the host is read again.
         """
         plan = self.batches.plans.get(host)
-        if plan is None or plan.victims or plan.joins or host in self.room:
+        if plan is None or plan.victims or plan.joins or host in self.room or (
+            self.cloud.room_age_s() > cloud_view.LIST_MAX_AGE_S):
             return plan
         return self._plan_again(host, plan.host.name)
 

@@ -2,7 +2,9 @@
 """The database of an exploration."""
 
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 from oslo_config import cfg
 from oslo_db import exception as db_exc
@@ -42,6 +44,11 @@ class TestMemoryDatabase(unittest.TestCase):
         decision_owners.add(self.database, 'second', 60)
         self.assertEqual({'first': True, 'second': True},
                          decision_owners.get_leases(self.database))
+
+    def test_the_connection_stays_open_for_hours(self):
+        with mock.patch('time.time', return_value=time.time() + 36_000):
+            self.database.empty()
+        self.assertEqual({}, decision_owners.get_leases(self.database))
 
     def test_a_reader_writes_nothing(self):
         with self.database.reader() as session:

@@ -492,6 +492,9 @@ class TestRepair(roll_back.RollBackTestCase):
         found.give_up()
         self.assertEqual('', self.decisions.decision.owner)
         self.assertEqual(db_decisions.CLAIMED, self.decisions.decision.status)
+        found.repair()
+        self.assertEqual(('it was not completed', db_decisions.ROLLED_BACK), (
+            self.decisions.decision.reason, self.decisions.decision.status))
 
     def test_a_roll_back_that_waits_for_nova_is_given_up(self):
         self.nova.put('a', task_state='migrating')
@@ -499,6 +502,13 @@ class TestRepair(roll_back.RollBackTestCase):
         self.assertEqual('me', self.decisions.decision.owner)
         self.make_recovery().give_up()
         self.assertEqual('', self.decisions.decision.owner)
+
+    def test_nothing_is_given_up_without_the_database(self):
+        self.leave('me')
+        with mock.patch.object(self.decisions, 'get_open_decisions',
+                               side_effect=db_exc.DBConnectionError):
+            self.make_recovery().give_up()
+        self.assertEqual('me', self.decisions.decision.owner)
 
     def test_what_is_not_given_up(self):
         for owner, active in (('other', ()), ('me', {'d'})):

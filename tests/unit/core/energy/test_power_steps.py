@@ -112,7 +112,12 @@ class TestSleeping(StepsTestCase):
                                  power=Power.UNKNOWN))
         self.acts(Action.SHUT_DOWN, step('sleeping', age_s=360, up=False))
         # Somebody has powered it on, and it has not booted yet.
-        self.moves(step('sleeping', age_s=1200, up=False), 'waking')
+        found = step('sleeping', age_s=1200, up=False, error='no route')
+        self.moves(found, 'waking', 'could not be powered off: no route',
+                   enable=False)
+        self.assertEqual(power_steps.BOOTS, found.boots)
+        self.moves(step('sleeping', age_s=1200, up=False, ours=False), 'on',
+                   enable=False)
         self.moves(step('sleeping', age_s=360, ours=False), 'on',
                    enable=False)
 
