@@ -27,7 +27,6 @@ from nova_preempt import rpc as our_rpc
 from nova_preempt.api import application_factory
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import extra_specs
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import startup_option_rules
@@ -332,7 +331,7 @@ def _context():
 def _flavors():
     """Return [(name, extra specs)] of all flavors."""
     context = _context()  # registers objects.FlavorList
-    return [(flavor.name, extra_specs.translated(flavor.extra_specs))
+    return [(flavor.name, flavor.extra_specs)
             for flavor in objects.FlavorList.get_all(
                 context, filters={'is_public': None})]
 

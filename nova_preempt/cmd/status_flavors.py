@@ -16,18 +16,21 @@ def fault(name, value):
     """Return the fault of an extra spec of a flavor, '' if valid.
 
     nova-api validates extra specs from microversion 2.86 on, and only where
-    this package is installed with it.
+    this package is installed with it; of Watcher's specification none.
     """
     namespace, colon, _key = name.partition(':')
     known = {item.name: item for item in extra_spec_validators.register()}
+    for theirs, ours in extra_specs.LIFECYCLE.items():
+        if ours in extra_specs.translated({theirs: value}):
+            known[theirs] = known[ours]
     if not colon or not difflib.get_close_matches(
-            namespace, [extra_specs.NAMESPACE], cutoff=0.8):
+            namespace, {each.split(':')[0] for each in known}, cutoff=0.8):
         return ''
     if name not in known:
         meant = difflib.get_close_matches(name, known, 1)
         return 'is unknown' + (f'; {meant[0]} is known' if meant else '')
     try:
-        known[name].validate(name, value)
+        known[name].validate(known[name].name, value)
     except exception.ValidationError as exc:
         return f'has the value {value!r}: {str(exc).splitlines()[0]}'
     return ''
@@ -42,12 +45,11 @@ def class_faults(flavors, names):
     found = []
     for flavor, specs in sorted(flavors, key=lambda item: item[0]):
         name = specs.get(extra_specs.CLASS)
-        if not name:
-            continue
-        if name not in names:
+        if name and name not in names:
             found.append(f'flavor {flavor} has the class {name!r}, which '
                          f'must be one of {", ".join(names)}')
-        elif not extra_specs.flavor_is_preemptible(specs):
+        elif name and not extra_specs.flavor_is_preemptible(
+                extra_specs.translated(specs)):
             found.append(f'flavor {flavor} has the class {name!r}, but is '
                          'not preemptible')
     return found

@@ -22,6 +22,7 @@ import testtools
 
 from nova_preempt import db
 from nova_preempt.cmd import status
+from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import reservation_model
@@ -141,6 +142,21 @@ class TestChecks(testtools.TestCase):
             self.assert_found(name, 'WARNING', text)
         self.flavors.side_effect = db_exc.DBConnectionError('no')
         self.assert_found(name, 'WARNING', 'cannot be read')
+
+    def test_misspelt_extra_specs_of_watcher(self):
+        name = 'Extra specs of flavors'
+        self.set(marks=['lifecycle'], group='preemption')
+        for specs, text in (
+                ({'lifecycle:preemptible': 'true'},
+                 'is unknown; lifecycle:preemptable is known.'),
+                ({'lifecycle:preemptable': 'maybe'}, "'maybe'"),
+                ({'lifecycle:preempt_policy': 'explode'},
+                 "preempt_policy of flavor spot has the value 'explode'")):
+            self.flavors.return_value = [('spot', specs)]
+            with mock.patch('oslo_config.cfg.CONF', self.conf):
+                self.assert_found(name, 'WARNING', text)
+            self.assertEqual('', status_flavors.fault(*next(
+                iter(specs.items()))))
 
     def test_quotas(self):
         self.set(allocation_project_id='x', group='preemption_quota')
