@@ -15,8 +15,7 @@ DECISIONS = prometheus_client.Counter(
 REFUSALS = prometheus_client.Counter(
     'nova_preempt_refusals', 'Requests that preemption could not serve.')
 VICTIMS = prometheus_client.Counter(
-    'nova_preempt_victims', 'Victims that were evicted.',
-    ['action', 'status'])
+    'nova_preempt_victims', 'Evicted victims.', ['action', 'status'])
 STUCK = prometheus_client.Counter(
     'nova_preempt_stuck_victims', 'Victims not evicted in time.')
 WAITING = prometheus_client.Gauge(
@@ -43,12 +42,15 @@ EVICTED_SHARE = prometheus_client.Gauge(
     'nova_preempt_evicted_share',
     'Share of the hours of preemptible servers in which they were evicted.',
     ['flavor', 'zone', 'hours'])
+EVICTED_LIFE = prometheus_client.Gauge(
+    'nova_preempt_evicted_life_seconds',
+    'Median life of the preemptible servers that were evicted.',
+    ['flavor', 'zone', 'hours'])
 IN_VAIN = prometheus_client.Counter(
     'nova_preempt_victims_in_vain',
     'Victims evicted for a server that was not placed.')
 POWER_MOVES = prometheus_client.Counter(
-    'nova_preempt_power_moves', 'Transitions of hosts to a power state.',
-    ['state'])
+    'nova_preempt_power_moves', 'Changes of the power of hosts.', ['state'])
 POWER_ERRORS = prometheus_client.Counter(
     'nova_preempt_power_errors', 'Failed attempts to power a host on or off, '
     'which are retried.', ['state'])
@@ -101,8 +103,7 @@ BACKLOG_CHANGES = prometheus_client.Counter(
     'State transitions of requests of the backlog.', ['state'])
 BACKLOG_STARTS = prometheus_client.Counter(
     'nova_preempt_backlog_starts',
-    'Boots for requests of the backlog, by the answer of Nova.',
-    ['answer'])
+    'Boots for requests of the backlog, by the answer of Nova.', ['answer'])
 BACKLOG_WAITS = prometheus_client.Histogram(
     'nova_preempt_backlog_wait_seconds',
     'Waiting time of requests of the backlog until their boot.',
@@ -118,9 +119,8 @@ BACKLOG_TRUSTS = prometheus_client.Gauge(
     'deleted yet.')
 
 CLASS_SERVERS = prometheus_client.Gauge(
-    'nova_preempt_class_servers',
-    'Servers of each class of service, as counted by the leading engine.',
-    ['class', 'state'])
+    'nova_preempt_class_servers', 'Servers of each class of service, as '
+    'counted by the leading engine.', ['class', 'state'])
 CLASS_AVAILABILITY = prometheus_client.Gauge(
     'nova_preempt_class_availability',
     'Share of their requested time in which the existing servers of a class '

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples preemptible servers and their evictions for eviction rates."""
 
+import math
+
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
@@ -15,9 +17,7 @@ class EvictionSampler:
     """
 
     def __init__(self, parts, inventory):
-        self._db = parts.process.db
-        self._servers = parts.known.servers
-        self._inventory = inventory
+        self._parts, self._inventory = parts, inventory
 
     def run(self):
         """Record a sample.
@@ -29,8 +29,10 @@ class EvictionSampler:
                  for host in self._inventory.hosts().values()
                  for name in (host.name, host.service_host)}
         for rate in eviction_samples.record(
-                self._db, self._servers.servers(), zones,
-                timeutils.utcnow().replace(microsecond=0)):
-            metrics.EVICTED_SHARE.labels(
-                rate.flavor, rate.zone, rate.hours).set(rate.share or 0)
+                self._parts.process.db, self._parts.known.servers.servers(),
+                zones, timeutils.utcnow().replace(microsecond=0)):
+            for gauge, value in ((metrics.EVICTED_SHARE, rate.share),
+                                 (metrics.EVICTED_LIFE, rate.life_s)):
+                gauge.labels(rate.flavor, rate.zone, rate.hours).set(
+                    math.nan if value is None else value)
         return eviction_samples.INTERVAL_S

@@ -74,8 +74,7 @@ class Recommender:
             for end in self._choose(group.scaled(core.LOW_HEADROOM))}
 
     def _recommend(self, server, found, now_us):
-        given = self._given.get(server.uuid)
-        until = times.at(found.until_us)
+        given, until = self._given.get(server.uuid), times.at(found.until_us)
         is_written = self._write(server.uuid, given or found, now_us, {
             'reason': found.reason, 'until': f'{until:%Y-%m-%dT%H:%M:%SZ}'})
         if is_written is not None:

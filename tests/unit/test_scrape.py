@@ -25,7 +25,8 @@ MARK = 'scraped'
 #: Labels of metrics that are asked for by name.
 NAMED = {
     metrics.PHASES: [(phase,) for phase in ('choose', 'claim', 'end')],
-    metrics.EVICTED_SHARE: [(MARK, MARK, '24')]}
+    metrics.EVICTED_SHARE: [(MARK, MARK, '24')],
+    metrics.EVICTED_LIFE: [(MARK, MARK, '24')]}
 
 
 def free_port():

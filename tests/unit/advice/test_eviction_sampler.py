@@ -41,8 +41,9 @@ class TestSamples(test_process_lease.OwnerTestCase):
                                return_value=now + HOUR):
             self.assertEqual(3600, sampler.run())
         for hours in (24, 720):
-            self.assertEqual(1, metrics.EVICTED_SHARE.labels(
-                'spot', 'az1', hours)._value.get())
+            self.assertEqual([1, 60], [
+                each.labels('spot', 'az1', hours)._value.get()
+                for each in (metrics.EVICTED_SHARE, metrics.EVICTED_LIFE)])
         samples = eviction_samples.read(self.db, ['spot'])
         self.assertEqual([('az1', 1, 0, []), ('az1', 1, 3600, [60])], [
             (item.zone, item.servers, item.server_s, item.lifetimes_s)
