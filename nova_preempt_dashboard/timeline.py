@@ -17,7 +17,7 @@ TOP = 26
 _GAP = 4
 # Below this a click would hardly hit a bar.
 _LEAST_WIDTH = 3
-_STEPS_H = (1, 2, 3, 6, 12, 24, 48, 96, 168)
+_STEPS_H = (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96, 168)
 _MOST_TICKS = 9
 _CHARACTER_WIDTH = 7
 _LABEL_OF_TICK = 110
@@ -133,8 +133,7 @@ def _ticks(start, end):
     hours = (end - start).total_seconds() / 3600
     step = next((step for step in _STEPS_H if hours / step <= _MOST_TICKS),
                 math.ceil(hours / _MOST_TICKS))
-    midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
-    tick = midnight
+    tick = start.replace(hour=0, minute=0, second=0, microsecond=0)
     while tick < start:
         tick += datetime.timedelta(hours=step)
     while tick < end:
@@ -167,6 +166,10 @@ def chart(points, start, end):
     top = max(known, default=0) or 1
     height = CHART_HEIGHT - TOP - _CHART_BOTTOM
 
+    def x(moment):
+        passed = (moment - start) / (end - start)
+        return round(LABEL_WIDTH / 2 + passed * (WIDTH - LABEL_WIDTH / 2), 1)
+
     def y(value):
         return round(TOP + height * (1 - value / top), 1)
 
@@ -174,13 +177,10 @@ def chart(points, start, end):
     for moment, value in points:
         if value is None:
             lines.append([])
-            continue
-        passed = (moment - start) / (end - start)
-        x = LABEL_WIDTH / 2 + passed * (WIDTH - LABEL_WIDTH / 2)
-        lines[-1].append(f'{x:.1f},{y(value)}')
-    ticks = tuple((round(LABEL_WIDTH / 2 + (tick - start) / (end - start)
-                         * (WIDTH - LABEL_WIDTH / 2), 1), tick)
-                  for tick in _ticks(start, end))
+        else:
+            lines[-1].append(f'{x(moment):.1f},{y(value)}')
+    ticks = tuple((x(tick), tick) for tick in _ticks(start, end)
+                  if x(tick) <= WIDTH - _LABEL_OF_TICK)
     return Chart(tuple(' '.join(line) for line in lines if line),
                  tuple((y(top * part), round(top * part, 1))
                        for part in (0, 0.5, 1)), ticks)

@@ -12,7 +12,7 @@ from nova_preempt.client import base
 INTERVAL_S = 2
 
 WAIT = base.option('--wait', action='store_true',
-                   help='Wait for the end, and tell how far it is')
+                   help='Wait until it is done or active; show progress')
 
 
 def wait(command, read, describe, is_there, has_failed=lambda item: False):

@@ -223,9 +223,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                                      instance_uuids, *args, **kwargs)
         with current.chosen or contextlib.nullcontext():
             return schedule() if current.cycle is None else self._preempt(
-                context, current.cycle, schedule, len(instance_uuids))
+                current.cycle, schedule, len(instance_uuids))
 
-    def _preempt(self, context, cycle, schedule, count):
+    def _preempt(self, cycle, schedule, count):
         try:
             selections = schedule()
             cycle.stop_choosing()
@@ -235,21 +235,23 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
-                self._roll_back(context, cycle, exc)
+                self._roll_back(cycle, exc)
 
-    def _roll_back(self, context, cycle, exc):
+    def _roll_back(self, cycle, exc):
         """Roll back the claims of all servers of the request."""
         cycle.stop_choosing()
         try:
             self.preemption.handover.roll_back_lost(cycle.made.lost, str(exc))
             self.preemption.handover.roll_back(cycle.made.claims, str(exc))
         finally:
-            if (cycle.made.claims or cycle.made.lost) and not isinstance(
+            if cycle.made.claims or cycle.made.lost or isinstance(
                     exc, exception.NoValidHost):
-                # For NoValidHost Nova has done it, for other errors it does
-                # not; and a request for which nobody had to end fails as it
-                # does with Nova.
-                self._cleanup_allocations(context, cycle.made.free)
+                # A request for which nobody had to end fails as it does with
+                # Nova. For NoValidHost Nova deletes them, too, but ignores a
+                # Placement that does not answer: then the request must not be
+                # tried again, as Nova adds to what a server has.
+                for uuid in cycle.made.free:
+                    self.preemption.clients.placement.delete_allocations(uuid)
 
     def _get_all_host_states(self, context, spec_obj, provider_summaries):
         if request_context.current().cycle is None or (

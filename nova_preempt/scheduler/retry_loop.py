@@ -295,8 +295,7 @@ def make_report(asked, cycle, selections, error):
                                       strict=False):
         decision = claims.get(server_uuid)
         placements.append({
-            'server_uuid': server_uuid,
-            'host': _host(selection),
+            'server_uuid': server_uuid, 'host': _host(selection),
             'victims': [{'server_uuid': victim.server_uuid,
                          'cost_us': victim.cost_us}
                         for victim in decision.victims] if decision else [],

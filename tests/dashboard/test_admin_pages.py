@@ -105,6 +105,7 @@ class TestAdmin(base.TestCase):
         # Without a reason nothing is paused.
         form = self.wait(lambda: self.browser.find_element(By.ID, 'pause'))
         self.fill('Reason', 'a test')
+        self.picture('pause')
         self.assertEqual([], list(self.admin.preemption.pauses()))
         form.find_element(By.CSS_SELECTOR, 'input[type=submit]').click()
         self.wait_text('Paused: Backlog')

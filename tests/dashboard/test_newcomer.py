@@ -29,6 +29,7 @@ class TestNewcomer(base.TestCase):
         self.fill('Flavor', 'normal.1')
         self.fill('Image', 'tiny')
         self.fill('Network', 'None')
+        self.picture('boot')
         self.press('Boot')
         self.wait_text('newcomer-server')
         self.assertLess(time.monotonic() - start, MINUTE_S)

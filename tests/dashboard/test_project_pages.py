@@ -128,6 +128,7 @@ class TestReservations(base.TestCase):
         self.press('Change')
         self.fill('Name', 'new')
         self.fill('End', scene.hours(27)[:16])
+        self.picture('change')
         self.press('Save Changes')
         self.wait_text('The reservation is changed')
         found = self.find('new')
@@ -177,6 +178,7 @@ class TestReservations(base.TestCase):
         self.open(f'{INDEX}{found.id}/')
         self.wait_text('Pending')
         self.wait_text(found.id)
+        self.picture('reservation')
         self.open(f'{INDEX}00000000-0000-0000-0000-000000000000/')
         self.wait_text('Unable to read the reservation')
 
@@ -217,6 +219,7 @@ class TestBacklog(base.TestCase):
         self.picture('backlog')
         self.press('waits')
         self.wait_text('History')
+        self.picture('request')
         self.open('/project/backlog/')
         self.press('Cancel Request')
         self.wait_text('You have selected')

@@ -41,6 +41,7 @@ class IndexView(common.PagedView):
                    calendar.create_url(since, until, quantity))
                   for since, until in free],
             days=days, all_days=list(calendar.SLOT_HOURS), hosts=quantity,
+            slot_hours=calendar.SLOT_HOURS[days],
             limits=common.call(
                 self.request, _('Unable to read the limits.'),
                 self.api.reservation_limits))

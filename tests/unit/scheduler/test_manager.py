@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures of services never become the text of a server's fault."""
+"""Failures of services, and of requests for several servers."""
 
 import inspect
 import unittest
+from unittest import mock
 
 from nova import exception
 from oslo_db import exception as db_exc
@@ -47,6 +48,43 @@ class TestRefuseOnFailure(unittest.TestCase):
         self.assertIn('spec_obj', inspect.signature(
             manager.PreemptibleSchedulerManager.select_destinations
         ).parameters)
+
+
+class TestRollBack(unittest.TestCase):
+    """A request for several servers fails after a host was claimed."""
+
+    def fail(self, error, claims=()):
+        self.scheduler = manager.PreemptibleSchedulerManager.__new__(
+            manager.PreemptibleSchedulerManager)
+        self.scheduler.preemption = mock.Mock()
+        self.delete = (
+            self.scheduler.preemption.clients.placement.delete_allocations)
+        self.delete.side_effect = self.answer
+        cycle = mock.Mock(made=mock.Mock(claims=claims, lost=[], free=['a']))
+        self.scheduler._preempt(cycle, mock.Mock(side_effect=error), 2)
+
+    def answer(self, uuid):
+        return None
+
+    def test_nova_leaves_an_allocation_if_placement_is_away(self):
+        """A second attempt would add another one."""
+        def answer(uuid):
+            raise placement_api.NoAnswer('away')
+
+        self.answer = answer
+        with self.assertLogs(level='ERROR'):
+            self.assertRaises(placement_api.NoAnswer, self.fail,
+                              exception.NoValidHost(reason=''))
+
+    def test_allocations_on_free_hosts_are_deleted(self):
+        for error, claims, deleted in (
+                (exception.NoValidHost(reason=''), (), [mock.call('a')]),
+                (ValueError, ['claim'], [mock.call('a')]),
+                (ValueError, (), [])):
+            with self.assertRaises(type(error) if isinstance(
+                    error, Exception) else error):
+                self.fail(error, claims)
+            self.assertEqual(deleted, self.delete.mock_calls)
 
 
 if __name__ == '__main__':
