@@ -3,6 +3,7 @@
 
 import atexit
 import contextlib
+import datetime
 import functools
 import itertools
 import os
@@ -230,6 +231,18 @@ class World:
         self.loop.switch()
         return self.placement.call(method, url, body)
 
+    def _age_of_leases(self, scheduler):
+        """Return how old what a scheduler knows of reservations is.
+
+        Nothing, up to the time for which it counts as new: if it reads no
+        others for longer, it keeps the promises that it knows.
+        """
+        cache = self._leases.get(scheduler.process)
+        known = cache and cache._known
+        age_s = self.loop.now_s - known.read_s if known else 0
+        return datetime.timedelta(seconds=age_s if (
+            age_s > lease_cache.MAX_AGE_S) else 0)
+
     def schedule(self, servers, operation):
         """Ask a scheduler over the message bus, like the conductor.
 
@@ -239,8 +252,8 @@ class World:
         while not alive:
             self.loop.sleep(1)
             alive = [each for each in self.schedulers if each.is_serving]
-        scheduler, asked_at = (self._durations.choice(alive),
-                               self.loop.utcnow())
+        scheduler = self._durations.choice(alive)
+        asked_at = self.loop.utcnow() - self._age_of_leases(scheduler)
         task = scheduler.ask(servers)
         self.loop.join(task)
         if task.result is not None and not scheduler.process.skew_s:
