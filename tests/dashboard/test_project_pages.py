@@ -219,6 +219,9 @@ class TestBacklog(base.TestCase):
         self.picture('backlog')
         self.press('waits')
         self.wait_text('History')
+        # There may be others of that name.
+        self.open(f'/project/backlog/{found.id}/')
+        self.wait_text('History')
         self.picture('request')
         self.open('/project/backlog/')
         self.press('Cancel Request')
