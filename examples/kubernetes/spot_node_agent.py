@@ -250,18 +250,18 @@ class Agent:
             self._kubernetes.patch_node(self._node, patch)
 
     def _drain(self, deadline_s):
-        left_s = deadline_s - self._reserve_s - self._clock()
         for pod in self._kubernetes.get_pods(self._node):
             if is_left_alone(pod):
                 continue
+            left_s = deadline_s - self._reserve_s - self._clock()
             grace_s = max(1, int(min(left_s, pod['spec'].get(
                 'terminationGracePeriodSeconds', 30))))
             meta = pod['metadata']
             try:
                 self._end(pod, grace_s, left_s <= grace_s + self._force_s)
-            except KubernetesError as exc:
+            except (OSError, KubernetesError) as exc:
                 # One that is gone is drained; each other is tried again.
-                if exc.status not in (404, 409):
+                if getattr(exc, 'status', 0) not in (404, 409):
                     LOG.warning('Pod %s/%s is not evicted yet: %s',
                                 meta['namespace'], meta['name'], exc)
             else:
@@ -269,11 +269,11 @@ class Agent:
                          meta['namespace'], meta['name'], grace_s)
 
     def _end(self, pod, grace_s, is_late):
-        """Evict a pod; delete it if its budget refuses and it is late."""
+        """Evict a pod; delete it if that is refused and it is late."""
         try:
             self._kubernetes.evict(pod, grace_s)
-        except KubernetesError as exc:
-            if exc.status != 429 or not is_late:
+        except (OSError, KubernetesError) as exc:
+            if getattr(exc, 'status', 0) in (404, 409) or not is_late:
                 raise
             self._kubernetes.delete(pod, grace_s)
 
@@ -324,9 +324,12 @@ def make_agent(environ):
 
     host = environ['KUBERNETES_SERVICE_HOST']
     host = f'[{host}]' if ':' in host else host
+    context = ssl.create_default_context(cafile=f'{CREDENTIALS}/ca.crt')
+    # Python 3.13 refuses certificates without key identifiers, as Magnum's.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     kubernetes = Kubernetes(
         f"https://{host}:{environ.get('KUBERNETES_SERVICE_PORT', '443')}",
-        token, ssl.create_default_context(cafile=f'{CREDENTIALS}/ca.crt'))
+        token, context)
     return Agent(
         kubernetes, environ['NODE_NAME'], environ.get(
             'METADATA_URL',

@@ -105,6 +105,13 @@ class Moves:
         self.act_resize(server, is_admin)
 
     def _resize(self, server, flavor):
+        action = next(each.action for each in server.actions
+                      if each.action in ('migrate', 'resize'))
+        if not self._resizes(server, flavor):
+            self._note_error(server, action)
+
+    def _resizes(self, server, flavor):
+        """Resize or migrate a server; return whether it has not failed."""
         old = server.flavor
         hints = server.spec.scheduler_hints
         server.spec = requests.make(server, 1, flavor)
@@ -112,10 +119,10 @@ class Moves:
         operation = 'cold_migrate' if flavor is old else 'resize'
         move = self._begin_move(server, operation, 'resize_prep')
         if move is None:
-            return
+            return False
         if not self._still(server, 'resize_prep'):
             self._end_move(server, move, back=True)
-            return
+            return True
         self._until_runs(move.target)
         self._until_runs(move.source)
         self._save(server, task_state='resize_migrating')
@@ -123,12 +130,13 @@ class Moves:
         if not self._still(server, 'resize_migrating') or (
                 self.fails('migration')):
             self._end_move(server, move, back=True)
-            return
+            return False
         move.status = 'finished'
         self._save(server, host=move.target, node=move.target,
                    guest=move.target, flavor=flavor, old_flavor=old,
                    old_vm_state=server.vm_state, vm_state='resized',
                    task_state=None)
+        return True
 
     def _move_of(self, server):
         found = next((move for move in self.migrations.values()

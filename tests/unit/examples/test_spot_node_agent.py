@@ -4,6 +4,7 @@
 import http.server
 import importlib.util
 import json
+import ssl
 import threading
 import unittest
 from unittest import mock
@@ -137,6 +138,46 @@ class TestAgent(AgentTestCase):
         self.now_s += 25          # 30 s are left: 20 of grace, 10 of FORCE_S
         self.agent.step()
         self.assertEqual([('database', 'delete', 20)], self.api.ended)
+
+    def test_a_pod_that_cannot_be_evicted_delays_no_other(self):
+        """It has two budgets, or a slow admission webhook."""
+        real = self.agent._kubernetes.evict
+        for error in (program.KubernetesError(500, 'two budgets'),
+                      TimeoutError('no answer')):
+            self.api.pods.clear()
+            self.api.ended.clear()
+            self.api.add_pod('database', grace_s=20)
+            self.api.add_pod('web', grace_s=20)
+
+            def evict(pod, grace_s, error=error):
+                if pod['metadata']['name'] == 'database':
+                    raise error
+                real(pod, grace_s)
+
+            self.now_s = NOW_S
+            self.give_notice(60)
+            with mock.patch.object(self.agent._kubernetes, 'evict', evict), (
+                    self.assertLogs(program.LOG, 'WARNING')):
+                self.agent.step()
+                self.assertEqual([('web', 'evict', 20)], self.api.ended)
+                self.now_s += 25
+                self.agent.step()
+            self.assertEqual(('database', 'delete', 20), self.api.ended[-1])
+
+    def test_the_time_that_passes_while_pods_are_evicted_counts(self):
+        self.api.add_pod('first', grace_s=50)
+        self.api.add_pod('second', grace_s=50)
+        self.give_notice(60)
+        real = self.agent._kubernetes.evict
+
+        def evict(pod, grace_s):
+            self.now_s += 10
+            real(pod, grace_s)
+
+        with mock.patch.object(self.agent._kubernetes, 'evict', evict):
+            self.agent.step()
+        self.assertEqual([('first', 'evict', 50), ('second', 'evict', 45)],
+                         self.api.ended)
 
     def test_after_the_deadline_pods_get_one_second(self):
         self.api.add_pod('web')
@@ -280,8 +321,17 @@ class TestEnvironment(unittest.TestCase):
     VALUES = {'NODE_NAME': 'node1', 'KUBERNETES_SERVICE_HOST': 'fd00::1'}
 
     def make(self, **values):
-        with mock.patch.object(program.ssl, 'create_default_context'):
+        context = ssl.create_default_context()
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        with mock.patch.object(program.ssl, 'create_default_context',
+                               return_value=context):
             return program.make_agent(self.VALUES | values)
+
+    def test_certificates_without_key_identifiers(self):
+        context = self.make()._kubernetes._context
+        self.assertFalse(context.verify_flags & ssl.VERIFY_X509_STRICT)
+        self.assertEqual(ssl.CERT_REQUIRED, context.verify_mode)
+        self.assertTrue(context.check_hostname)
 
     def test_of_a_pod(self):
         agent = self.make(RESERVE_S='7', ON_MIGRATE='cordon')
