@@ -262,10 +262,11 @@ def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Power it on, and open it to servers once its service reports."""
     if facts.is_operators:
         return _move(ASLEEP, 'an operator has disabled its service')
-    if facts.reported:
-        return _move(ON, '', enable=facts.ours)
     if facts.power is Power.NOT_ASKED:
         return _ASK
+    # NOTE: its last report before it was off may be read late.
+    if facts.reported and facts.power is not Power.OFF:
+        return _move(ON, '', enable=facts.ours)
     # NOTE: a pause may have left it off for long, so it is powered on first.
     if facts.power is Power.OFF and facts.asked_s < boot_timeout_s:
         return Step(Action.POWER_ON)

@@ -167,6 +167,13 @@ class TestWaking(StepsTestCase):
         self.acts(Action.POWER_ON, self.waking(power=Power.OFF))
         self.acts(Action.WAIT, self.waking(power=Power.UNKNOWN))
 
+    def test_a_late_report_does_not_open_a_host_that_is_off(self):
+        for power, act in ((Power.NOT_ASKED, Action.ASK_POWER),
+                           (Power.OFF, Action.POWER_ON)):
+            self.acts(act, self.waking(up=True, reported=True, power=power))
+        self.moves(self.waking(up=True, reported=True, power=Power.UNKNOWN),
+                   'on', enable=True)
+
     def test_a_boot_that_hangs_is_tried_again_and_then_no_more(self):
         self.acts(Action.WAIT, self.waking(age_s=899))
         self.acts(Action.LOOK, self.waking(age_s=900, running=None))
