@@ -91,7 +91,7 @@ def _victims_of_any_owner():
     return mock.patch.object(decisions.Decisions, 'update_victim', update)
 
 
-@fault(34, 'owners_act', 'interruptions')
+@fault(253, 'acts_have_a_decision', 'interruptions')
 def acts_without_lease():
     """A process goes on with its decisions after its lease is over."""
     return returns(process_lease.Lease, 'keeps', True)
@@ -178,7 +178,7 @@ def notices_start_early():
                            {eviction_values.GiveNotice: give})
 
 
-@fault(12, 'notices_are_kept')
+@fault(417, 'notices_are_kept')
 def ends_without_notice():
     """Victims that got no notice end once their host is back."""
     def give(*args):
@@ -316,7 +316,7 @@ def withdrawals_are_not_retried():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(419, 'guests_keep_their_space', 'interruptions')
+@fault(241, 'guests_keep_their_space', 'interruptions')
 def moving_victims_are_rolled_back():
     """A victim gets its space back while Nova moves it."""
     return returns(closing_rules, 'is_moving', False)
@@ -376,7 +376,7 @@ def late_notices_stay():
     return mock.patch.object(nova_api.NovaAPI, 'clear_notice', clear)
 
 
-@fault(436, 'victims_end_once', 'interruptions')
+@fault(138, 'victims_end_once', 'interruptions')
 def reopened_decisions_take_victims():
     """A late claim's roll-back takes victims that a newer decision has."""
     def reopen(self, uuid, owner):
