@@ -4,8 +4,9 @@
 #
 #     tools/build_image.sh PYTHON [OPTION...]
 #
-# PYTHON makes the wheel, which replaces those in dist/; the options are those of "buildah build", for example
-# --build-arg NOVA=2026.1 or --volume /etc/pip.conf:/etc/pip.conf:ro.
+# PYTHON makes the wheel, which replaces those in dist/. The options are those
+# of "buildah build", for example --build-arg NOVA=2026.1 or --volume
+# /etc/pip.conf:/etc/pip.conf:ro.
 set -euo pipefail
 
 python=$1

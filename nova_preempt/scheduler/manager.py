@@ -250,8 +250,9 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 # Nova. For NoValidHost Nova deletes them, too, but ignores a
                 # Placement that does not answer: then the request must not be
                 # tried again, as Nova adds to what a server has.
-                for uuid in cycle.made.free:
-                    self.preemption.clients.placement.delete_allocations(uuid)
+                placement = self.preemption.clients.placement
+                placement_api.for_each(cycle.made.free,
+                                       placement.delete_allocations)
 
     def _get_all_host_states(self, context, spec_obj, provider_summaries):
         if request_context.current().cycle is None or (

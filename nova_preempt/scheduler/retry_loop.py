@@ -300,8 +300,7 @@ def make_report(asked, cycle, selections, error):
                          'cost_us': victim.cost_us}
                         for victim in decision.victims] if decision else [],
             'cost_us': decision.cost_us if decision else 0,
-            'decision': decision.uuid if decision else None,
-        })
+            'decision': decision.uuid if decision else None})
     return {
         'request_id': asked.context.request_id,
         'server_uuids': list(asked.server_uuids),

@@ -193,7 +193,8 @@ class SchedulingCycle:
         """Return the plan of a host.
 
         One that needs no victims, on a host without capacity by the latest
-        reading of all hosts, is outdated: the host is read again.
+        reading of all hosts, is outdated: the host is read again. Not if that
+        reading may lack hosts: see CloudView.room_age_s().
         """
         plan = self.batches.plans.get(host)
         if plan is None or plan.victims or plan.joins or host in self.room or (
